@@ -132,6 +132,12 @@ struct Tendon {
   bool limited = false;
   double lower = 0;
   double upper = 0;
+
+  double stiffness = 0;  ///< spring, N per unit of length, beyond these lengths
+  double spring_lower = 0;
+  double spring_upper = 0;
+  double damping = 0;       ///< N s per unit of length
+  double dry_friction = 0;  ///< N
 };
 
 /// What bodies move in: air, water. 0: nothing.
@@ -224,6 +230,14 @@ struct PinocchioMap {
   std::vector<PinocchioJoint> joints;
 };
 
+/// Where the bodies are that are fixed to the world, the world too: in the order of `bodies`.
+struct FixedPoses {
+  std::vector<int> bodies;
+  std::vector<double> position;    ///< 3
+  std::vector<double> quaternion;  ///< 4
+  std::vector<double> rotation;    ///< 9, row major
+};
+
 struct Model {
   int nq = 0;
   int nv = 0;
@@ -249,6 +263,9 @@ struct Model {
   std::vector<int> body_subtree_end;  ///< bodies b .. end-1 are b's subtree
   std::vector<int> body_tree;         ///< kinematic tree; -1: fixed to the world
   std::vector<int> tree_first_dof;    ///< num_trees + 1: tree t has the dofs tree_first_dof[t] .. [t + 1] - 1
+
+  std::vector<int> moving_bodies;                 ///< the others, ascending
+  std::shared_ptr<const FixedPoses> fixed_poses;  ///< another object whenever a fixed body is placed elsewhere
 
   std::vector<double> body_pos;      ///< 3: origin in the parent's frame at zero joint motion
   std::vector<double> body_quat;     ///< 4: its axes there

@@ -266,7 +266,12 @@ void bind_extras(Class& cls) {
           "coefficients", [](const Tendon& t) { return to_numpy(t.coefficients); }, "(n,) one for each joint.")
       .def_ro("limited", &Tendon::limited, "Its length stays within lower and upper.")
       .def_ro("lower", &Tendon::lower, "m or rad.")
-      .def_ro("upper", &Tendon::upper, "m or rad.");
+      .def_ro("upper", &Tendon::upper, "m or rad.")
+      .def_ro("stiffness", &Tendon::stiffness, "N/m or N m/rad: of its spring, beyond the spring's lengths.")
+      .def_ro("spring_lower", &Tendon::spring_lower, "m or rad: shorter, the spring pushes.")
+      .def_ro("spring_upper", &Tendon::spring_upper, "m or rad: longer, it pulls.")
+      .def_ro("damping", &Tendon::damping, "N s/m or N m s/rad.")
+      .def_ro("dry_friction", &Tendon::dry_friction, "N or N m.");
   cls.def_ro("tendons", &Model::tendons, "The fixed tendons: sums of joints.");
   nb::class_<Actuator>(cls, "Actuator",
                        "A motor on one joint, tendon or site: force = gear * clamp(gain * clamp(u) + bias).")

@@ -153,10 +153,9 @@ nb::class_<SimulatorObject> bind_simulator(nb::module_& module) {
           "(3,) m, quaternion (4,) w x y z. It stands still within a step: what lies on it is not carried along. The "
           "simulator then has a model of its own (Simulator.model), and the last step no derivative. Parameter "
           "'body_placement/<body>'.\n\nValueError: names the body, or the argument and its value.");
-  cls.def_prop_ro(
-      "mocap", [](const SimulatorObject& sim) { return mocap_poses(sim.model()).array; },
-      nb::sig("def mocap(self) -> numpy.ndarray"),
-      "(n, 7) positions (m) and quaternions (w x y z) of Model.mocap_bodies.");
+  cls.def_prop_ro("mocap", exclusive(+[](Simulator& sim) { return mocap_poses(sim.model()).array; }),
+                  nb::sig("def mocap(self) -> numpy.ndarray"),
+                  "(n, 7) positions (m) and quaternions (w x y z) of Model.mocap_bodies.");
   bind_rollout(module, cls);
   cls.def_prop_ro("status", exclusive(+[](Simulator& sim) { return sim.status(); }), "StepStatus of the last step.");
   cls.def_prop_ro("contacts", exclusive(+[](Simulator& sim) { return sim.contacts(); }),

@@ -127,6 +127,10 @@ def to_mjcf(model, timestep=None):
     tendons = []
     for i, t in enumerate(model.tendons):
         limits = f'limited="true" range="{_numbers([t.lower, t.upper])}"' if t.limited else ""
+        limits += (
+            f' stiffness="{t.stiffness:.17g}" springlength="{_numbers([t.spring_lower, t.spring_upper])}" damping="{t.damping:.17g}" '
+            f'frictionloss="{t.dry_friction:.17g}"'
+        )
         joints = "".join(f'<joint joint="j{j}" coef="{c:.17g}"/>' for j, c in zip(t.joints, t.coefficients))
         tendons.append(f'<fixed name="t{i}" {limits}>{joints}</fixed>')
     meshes = [

@@ -54,8 +54,8 @@ def _faces(model, geometry):
     if kind == "mesh":
         return _hull(model.mesh_vertices(model.geometry_mesh[geometry]))
     if kind == "surface":
-        surface = model.geometry_mesh[geometry]
-        return list(np.asarray(model.surface_vertices(surface))[np.asarray(model.surface_triangles(surface))])
+        number = model.geometry_mesh[geometry]
+        return list(np.asarray(model.surface_vertices(number))[np.asarray(model.surface_triangles(number))])
     vertices, loops, scale = surface(kind, size, SIDES)
     return list((vertices * scale)[loops])
 

@@ -19,7 +19,7 @@ from scenes.basics import about
 from scenes.contacts import CONTACT_SCENES
 
 KINDS = {
-    "mass", "com", "inertia", "friction", "restitution", "compliance", "pair_friction", "pair_restitution", "joint_placement", "geometry_placement", "size", "vertices",
+    "mass", "com", "inertia", "friction", "restitution", "compliance", "pair_friction", "pair_restitution", "joint_placement", "body_placement", "geometry_placement", "size", "vertices",
     "joint_stiffness", "joint_damping", "armature", "joint_friction", "joint_limits", "gravity", "timestep", "actuator_gain",
     "actuator_kp", "actuator_kd", "contact_stiffness", "contact_dashpot", "contact_scale", "gravity_compensation",
 }  # fmt: skip

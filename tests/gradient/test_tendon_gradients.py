@@ -17,6 +17,10 @@ SCENES = {
     "gripper that is coupled": text(
         GRIPPER, equality='<equality><tendon tendon1="split" tendon2="other" polycoef="0 .5 .3 0 0"/></equality>'
     ),
+    "gripper with a spring": text(GRIPPER, tendon='stiffness="300" springlength=".01" damping="20" frictionloss=".5"'),
+    "gripper with a slack spring": text(GRIPPER, tendon='stiffness="300" springlength="0 .02" damping="20"'),
+    "gripper with dry friction": text(GRIPPER, tendon='frictionloss="3"'),
+    "finger with a spring": text(FINGER, tendon='stiffness="2" springlength="-.3 .3" damping=".05"'),
     "finger": text(FINGER),
     "finger at its limit": text(FINGER, tendon=LIMIT),
     "coupled finger": text(FINGER, equality=PLAIN),
@@ -26,6 +30,9 @@ SCENES = {
 # Where a limit of the tendon is, or nearly, and driven into it.
 STATES = {
     "gripper": ([0.2, 0.03, 0.02], [0.3, -0.2, 0.1]),
+    "gripper with a spring": ([0.2, 0.03, 0.02], [0.3, -0.2, 0.1]),
+    "gripper with a slack spring": ([0.2, 0.03, 0.02], [0.3, 0.2, 0.1]),
+    "gripper with dry friction": ([0.2, 0.03, 0.02], [0.3, 0.05, -0.04]),
     "gripper at its limit": ([0.2, 0.03, 0.036], [0.3, 0.2, 0.1]),
     "gripper that is coupled": ([0.2, 0.03, -0.02], [0.3, 0.2, 0.1]),
 }
@@ -51,6 +58,9 @@ PARAMETERS = (
     "actuator_kp/",
     "actuator_kd/",
     "tendon_limits/",
+    "tendon_stiffness/",
+    "tendon_damping/",
+    "tendon_friction/",
     "timestep",
     "gravity",
     "mass/",

@@ -58,7 +58,7 @@ def mjcf(world="", extra="", before=""):
 
 TENDON = "<tendon><fixed name='t' {}><joint joint='j' coef='1'/></fixed></tendon>"
 REFUSED = {
-    "stiffness": mjcf(extra=TENDON.format("stiffness='3'")),
+    "armature": mjcf(extra=TENDON.format("armature='3'")),
     "transmission": mjcf(extra="<actuator><adhesion body='b' ctrlrange='0 1'/></actuator>"),
     "actuator dynamics": mjcf(extra="<actuator><intvelocity joint='j' kp='1' actrange='-1 1'/></actuator>"),
     "anisotropic friction": mjcf(
@@ -226,6 +226,6 @@ def test_what_tendons_do_is_refused_by_that_word():
     pytest.importorskip("mujoco")
     spatial = "<tendon><spatial name='t'><site site='s'/><site site='w'/></spatial></tendon>"
     motor = "<actuator><motor tendon='t'/></actuator>"
-    for text in (mjcf("<site name='w' pos='0 0 3'/>", spatial + motor), mjcf(extra=TENDON.format("stiffness='2'"))):
+    for text in (mjcf("<site name='w' pos='0 0 3'/>", spatial + motor), mjcf(extra=TENDON.format("armature='2'"))):
         with pytest.raises(ValueError, match="tendon"):
             coulomb.load(text)

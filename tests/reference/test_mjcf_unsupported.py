@@ -20,9 +20,12 @@ SPATIAL = '<tendon><spatial name="t"{}><site site="s"/><site site="w"/></spatial
 SITE = '<site name="w" pos="0 0 3"/>'
 ACTUATOR = "<actuator>{}</actuator>"
 REFUSED = {
-    "tendon stiffness": (dict(after=TENDON.format(' stiffness="3"')), "tendon 't': stiffness 3"),
-    "tendon damping": (dict(after=TENDON.format(' damping="3"')), "tendon 't': damping 3"),
-    "tendon friction": (dict(after=TENDON.format(' frictionloss="3"')), "tendon 't': frictionloss 3"),
+    "spatial tendon's spring": (dict(world=SITE, after=SPATIAL.format(' stiffness="3"')), "tendon 't': stiffness 3"),
+    "spatial tendon's damper": (dict(world=SITE, after=SPATIAL.format(' damping="3"')), "tendon 't': damping 3"),
+    "spatial tendon's friction": (
+        dict(world=SITE, after=SPATIAL.format(' frictionloss="3"')),
+        "tendon 't': frictionloss 3",
+    ),
     "tendon armature": (dict(after=TENDON.format(' armature="3"')), "tendon 't': armature 3"),
     "spatial tendon's limit": (
         dict(world=SITE, after=SPATIAL.format(' range="0 1" limited="true"')),

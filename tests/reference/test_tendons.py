@@ -86,6 +86,90 @@ def test_forces_and_sensors():
         assert model.output(names, q, v) == pytest.approx(expected, abs=1e-12)
 
 
+SPRINGS = {
+    "spring": 'stiffness="300" springlength=".01"',
+    "slack": 'stiffness="300" springlength="-.02 .03"',
+    "damper": 'damping="20"',
+    "all": 'stiffness="300" springlength=".01" damping="20" frictionloss="2"',
+}
+
+
+@pytest.mark.parametrize("springs", SPRINGS.values(), ids=SPRINGS.keys())
+def test_springs_and_dampers(springs):
+    model, theirs = both(free(GRIPPER, tendon=springs))
+    data = mujoco.MjData(theirs)
+    random = np.random.default_rng(3)
+    for _ in range(20):
+        q, v = 0.05 * random.normal(size=model.nq), random.normal(size=model.nv)
+        data.qpos[:], data.qvel[:] = q, v
+        mujoco.mj_forward(theirs, data)
+        assert model.passive_forces(q, v) == pytest.approx(data.qfrc_passive, abs=1e-10)
+        spring = model.energy(q, 0 * v)[1] - coulomb.load(free(GRIPPER)).energy(q, 0 * v)[1]
+        beyond = model.output("tendon_length/split", q)[0]
+        low, high = model.tendons[0].spring_lower, model.tendons[0].spring_upper
+        beyond = min(beyond - low, 0) + max(beyond - high, 0)
+        assert spring == pytest.approx(0.5 * model.tendons[0].stiffness * beyond**2, abs=1e-12)
+    again = coulomb.load(to_mjcf(model))
+    assert again.passive_forces(q, v) == pytest.approx(model.passive_forces(q, v), abs=1e-12)
+    assert again.tendons[0].dry_friction == model.tendons[0].dry_friction
+
+
+@pytest.mark.parametrize("springs", [SPRINGS["spring"], SPRINGS["slack"], SPRINGS["damper"]])
+def test_small_steps_with_springs_are_mujocos(springs):
+    """Implicit here, explicit there: the difference falls with the step."""
+    apart = []
+    for h in (2e-4, 1e-4):
+        document = free(GRIPPER, tendon=springs).replace('timestep="0.002"', f'timestep="{h}"')
+        model, theirs = both(document)
+        data, sim = mujoco.MjData(theirs), coulomb.Simulator(model, joint_forces="explicit")
+        q, v = np.array([0.1, 0.1, 0.04]), np.array([0.3, -0.4, 0.2])
+        data.qpos[:], data.qvel[:] = q, v
+        for _ in range(round(0.1 / h)):
+            mujoco.mj_step(theirs, data)
+            q, v = sim.step(q, v)
+            assert sim.status.converged
+        apart.append(np.abs(v - data.qvel).max())
+    assert apart[1] < 0.6 * apart[0] and apart[0] < 0.05
+
+
+def test_stiff_springs_are_stable():
+    model = coulomb.load(text(GRIPPER, tendon='stiffness="1e7" springlength=".02" damping="1e4"'))
+    sim = coulomb.Simulator(model)
+    q, v = np.array([0.1, 0.05, 0.04]), np.array([0.3, -2, 1])
+    for _ in range(300):
+        q, v = sim.step(q, v)
+        assert sim.status.converged
+    assert 0.5 * q[1] + 0.7 * q[2] == pytest.approx(0.02, abs=1e-5)
+
+
+def test_a_slack_spring_exerts_no_force():
+    """Within its range the step is that without it, to the last bit of what is left of it: nothing."""
+    slack, without = (
+        coulomb.Simulator(coulomb.load(text(GRIPPER, tendon=t))) for t in ('stiffness="1e5" springlength="-1 1"', "")
+    )
+    q, v = np.array([0.1, 0.01, 0.02]), np.array([0.3, -0.2, 0.1])
+    for _ in range(50):
+        expected = without.step(q, v)
+        q, v = slack.step(q, v)
+        assert np.abs(v - expected[1]).max() < 1e-12
+
+
+def test_dry_friction_holds_and_slides():
+    """Two equal sliders on a tendon with friction f: held by less than f, then moved by the rest."""
+    document = """<mujoco><option gravity="0 0 0" timestep="0.001"/><worldbody><body><joint name="a" type="slide" axis="1 0 0"/><geom size=".1" mass="2"/></body>
+    <body pos="0 1 0"><joint name="b" type="slide" axis="1 0 0"/><geom size=".1" mass="2"/></body></worldbody>
+    <tendon><fixed name="t" frictionloss="3"><joint joint="a" coef="1"/></fixed></tendon>
+    <actuator><motor joint="a"/></actuator></mujoco>"""
+    sim = coulomb.Simulator(coulomb.load(document))
+    q, v = np.zeros(2), np.zeros(2)
+    for _ in range(100):
+        q, v = sim.step(q, v, [2.9])
+    assert np.abs(v).max() < 1e-12
+    for _ in range(100):
+        q, v = sim.step(q, v, [5.0])
+    assert v[0] == pytest.approx((5 - 3) / 2 * 0.1, rel=1e-9) and abs(v[1]) < 1e-12
+
+
 def test_clamps_of_force_and_joint():
     parts = {"joint": 'actuatorfrcrange="-.3 .3" actuatorfrclimited="true"'}
     model, theirs = both(free(FINGER, **parts))

@@ -21,6 +21,7 @@ def boxes():
     scene.add_ground(friction=0.5)
     for i in range(2):
         scene.add_box((0.2, 0.2, 0.2), mass=1.0 + i, position=(0.03 * i, 0, 0.0999 + 0.1999 * i), name=f"box{i}")
+    scene.add_box((1, 1, 1), position=(9, 9, 9), fixed=True, name="shelf")
     return scene.build()
 
 
@@ -59,6 +60,8 @@ CALLS = {
     "derivatives of parameters": lambda s: s.derivatives(wrt=["mass/box0"]),
     "sparse derivatives": lambda s: s.derivatives(sparse=True),
     "reset": lambda s: s.reset(),
+    "move_body": lambda s: s.move_body("shelf", [9, 9, 9], [1, 0, 0, 0]),
+    "mocap": lambda s: s.mocap,
     "memory": lambda s: s.memory,
     "set memory": set_memory,
     "freeze_memory": lambda s: s.freeze_memory(True),

@@ -71,6 +71,13 @@ COULOMB_INLINE void quaternion_conjugate_multiply(const double* a, const double*
     t[i] = a[0] * b[1 + i] - b[0] * a[1 + i] - t[i];
   out[0] = w, out[1] = t[0], out[2] = t[1], out[3] = t[2];
 }
+/// Quaternion (w, x, y, z) product, out may not alias.
+COULOMB_INLINE void quaternion_multiply(const double* a, const double* b, double* out) {
+  out[0] = a[0] * b[0] - a[1] * b[1] - a[2] * b[2] - a[3] * b[3];
+  out[1] = a[0] * b[1] + a[1] * b[0] + a[2] * b[3] - a[3] * b[2];
+  out[2] = a[0] * b[2] - a[1] * b[3] + a[2] * b[0] + a[3] * b[1];
+  out[3] = a[0] * b[3] + a[1] * b[2] - a[2] * b[1] + a[3] * b[0];
+}
 COULOMB_INLINE void quaternion_to_matrix(const double* q, double* R) {
   const double w = q[0], x = q[1], y = q[2], z = q[3];
   R[0] = 1 - 2 * (y * y + z * z), R[1] = 2 * (x * y - w * z), R[2] = 2 * (x * z + w * y);

@@ -6,7 +6,7 @@
 
 namespace coulomb {
 
-enum class ConstraintKind : std::uint8_t { contact = 1, equality, limit, dry_friction };
+enum class ConstraintKind : std::uint8_t { contact = 1, equality, limit, dry_friction, tendon_spring, tendon_friction };
 
 inline constexpr int kind_shift = 60;
 
@@ -25,6 +25,12 @@ constexpr std::uint64_t limit_key(int joint, bool upper) {
 /// Tendons count behind the joints.
 constexpr std::uint64_t tendon_limit_key(int num_joints, int tendon, bool upper) {
   return limit_key(num_joints + tendon, upper);
+}
+
+/// Of the spring of a tendon: beyond its lower or its upper length, or whatever its length and its speed.
+enum class TendonSpringSide : std::uint8_t { lower, upper, both };
+constexpr std::uint64_t tendon_spring_key(int tendon, TendonSpringSide side) {
+  return constraint_key(ConstraintKind::tendon_spring, 3 * std::uint64_t(tendon) + std::uint64_t(side));
 }
 
 constexpr ConstraintKind kind_of(std::uint64_t key) { return ConstraintKind(key >> kind_shift); }

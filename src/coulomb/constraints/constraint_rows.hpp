@@ -47,6 +47,10 @@ struct BodyRows {
   double torque_scale = 1;  ///< weight of the angular rows
   double dbias_dphi = 0;    ///< normal row (contact) or every row (equality): bias change per change of position error
   double restitution = 0;   ///< active coefficient e of the normal row; 0 when it does not bounce
+  /// Equality, linear and angular rows: unit direction of an error that goes at the largest speed whatever its size; else zero. The bias
+  /// changes with the error across it alone.
+  double fastest[6] = {0, 0, 0, 0, 0, 0};
+  double bias_slope[2] = {0, 0};       ///< equality: dbias_dphi of its linear and of its angular rows
   double phi[6] = {0, 0, 0, 0, 0, 0};  ///< position error of the rows (contact: distance in phi[2])
   double rotation_error[9];            ///< weld: R_a R_b^T of the two frames, row major
 };
@@ -58,6 +62,7 @@ struct DofRow {
   int block = 0;
   int num = 1;      ///< of dofs
   int tendon = -1;  ///< whose limit it is; -1: no tendon's
+  int spring = -1;  ///< of which tendon's spring, damper or dry friction it is; -1: of none
   int dof[max_dofs] = {0, 0, 0, 0};
   double coefficient[max_dofs] = {0, 0, 0, 0};
   double dcoefficient[max_dofs][max_dofs] = {{0}};  ///< d coefficient_i / dq_(dof j)
@@ -124,6 +129,7 @@ void add_contact_rows(const RowContext& context, const std::vector<Contact>& con
 void add_equality_rows(const RowContext& context, ConstraintRows& rows);
 void add_joint_limit_rows(const RowContext& context, ConstraintRows& rows);
 void add_dry_friction_rows(const RowContext& context, ConstraintRows& rows);
+void add_tendon_spring_rows(const RowContext& context, ConstraintRows& rows);
 
 /// m, rad: gaps up to this close as overlaps are corrected, by a share per step: what lies still lies at phi = 0 to rounding, and its
 /// bias has one slope there. Gaps of open_gap and more close at once; between, the bias goes from the one to the other, so gently that

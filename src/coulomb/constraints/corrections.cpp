@@ -112,9 +112,11 @@ class Damping {
 };
 
 bool has_equality(const Island& island) {
-  const std::vector<Block>& blocks = island.problem.blocks;
-  return std::any_of(blocks.begin(), blocks.end(),
-                     [](const Block& block) { return block.type == BlockType::equality; });
+  // Springs are none.
+  const ConstraintProblem& problem = island.problem;
+  return std::any_of(problem.blocks.begin(), problem.blocks.end(), [&problem](const Block& block) {
+    return block.type == BlockType::equality && !(problem.R[block.row] > 0);
+  });
 }
 
 /// The rows of equalities and violated limits that are rigid, with beta. False: no equality, or nothing to correct.
@@ -132,7 +134,7 @@ bool collect(const ConstraintRows& rows, const Island& island, IslandCorrection&
     for (int i = 0; i < block.size; ++i) {
       const double beta = rows.bias[island.rows[block.row + i]];
       const bool soft = problem.R[block.row + i] > 0;
-      if (!equality && (soft || !(beta < 0))) continue;
+      if (soft || (!equality && !(beta < 0))) continue;
       const double weight = problem.W[block.row + i];
       const double scale = block.size > 1 ? rigid_share * weight : weight;
       out.rows.push_back({int(b), block.row + i, i, equality, scale, weight});

@@ -1,6 +1,6 @@
 // Equalities: connect (3 rows: two points coincide), weld (6: two frames coincide), joint (1: q_a = polynomial of q_b), tendon (1: the same
 // of lengths). Two-sided
-// Baumgarte bias on the position error, of joints no faster than max_correction_speed; the rotation error of a weld is the axial vector of
+// Baumgarte bias on the position error, no faster than max_correction_speed; the rotation error of a weld is the axial vector of
 // R_a R_b^T, sin(angle) about its axis.
 #include <array>
 #include <cmath>
@@ -54,6 +54,24 @@ void add_block(int row, int size, int index, ConstraintRows& rows) {
   ++rows.num_blocks;
 }
 
+/// The bias of three rows of an equality of bodies: a share of their error, as a vector no faster than max_correction_speed. True: where it
+/// becomes so fast.
+bool set_bias(const RowContext& context, int first, BodyRows& b, ConstraintRows& rows) {
+  double& slope = b.bias_slope[first / 3];
+  slope = b.dbias_dphi;
+  const double error = norm3(b.phi + first);
+  const double excess = slope * error - context.options.max_correction_speed;
+  const bool corner = slope > 0 && std::abs(excess) <= corner_width * slope;
+  if (excess > 0) {
+    for (int i = first; i < first + 3; ++i)
+      b.fastest[i] = b.phi[i] / error;
+    slope = context.options.max_correction_speed / error;
+  }
+  for (int i = first; i < first + 3; ++i)
+    rows.bias.push_back(slope * b.phi[i]);
+  return corner;
+}
+
 /// connect and weld
 void add_bodies(const RowContext& context, int index, ConstraintRows& rows) {
   const Equality& equality = context.model.equalities[index];
@@ -79,11 +97,13 @@ void add_bodies(const RowContext& context, int index, ConstraintRows& rows) {
 
   // A share of it goes in every step.
   b.dbias_dphi = context.options.baumgarte / context.options.timestep;
-  for (int i = 0; i < b.size; ++i) {
-    rows.bias.push_back(b.dbias_dphi * b.phi[i]);
+  bool corner = false;
+  for (int first = 0; first < b.size; first += 3)
+    corner = set_bias(context, first, b, rows) || corner;
+  for (int i = 0; i < b.size; ++i)
     rows.weight.push_back(context.model.equality_weight[2 * index + (i < 3 ? 0 : 1)]);
-  }
   add_block(b.row, b.size, index, rows);
+  rows.blocks.back().corner = corner;
   rows.body_rows.push_back(b);
 }
 

@@ -7,6 +7,7 @@
 #include "coulomb/constraints/joint_limits.hpp"
 #include "coulomb/constraints/one_sided_spring.hpp"
 #include "coulomb/model.hpp"
+#include "coulomb/model/tendon.hpp"
 
 namespace coulomb {
 namespace {
@@ -80,6 +81,76 @@ void add_joint_limit_rows(const RowContext& context, ConstraintRows& rows) {
     if (!within_reach(context, row.phi, rate_of(row, context.v), rate_of(row, context.v_free))) return;
     push_limit(context, row, tendon_limit_key(model.num_joints, tendon, upper), rows);
   });
+}
+
+namespace {
+
+/// A row of a tendon's spring, damper or dry friction, with its weight.
+void push_tendon_row(const RowContext& context, int tendon, DofRow row, BlockType type, double bound,
+                     const SpringRow& law, std::uint64_t key, ConstraintRows& rows) {
+  row.tendon = -1;
+  row.spring = tendon;
+  row.row = rows.num_rows;
+  row.block = rows.num_blocks;
+  row.dbias_dphi = law.bias.slope;
+  rows.bias.push_back(law.bias.value);
+  if (law.compliance > 0) {
+    rows.compliance.resize(row.row, 0.0);
+    rows.compliance.push_back(law.compliance);
+  }
+  double weight = 0;
+  for (int i = 0; i < row.num; ++i)
+    weight += row.coefficient[i] * row.coefficient[i] * context.model.dof_weight[row.dof[i]];
+  rows.weight.push_back(weight > 0 ? weight : 1);
+  rows.blocks.push_back({type, row.row, 1, 0, bound, type == BlockType::limit && row.phi > 0});
+  rows.keys.push_back(key);
+  ++rows.num_rows;
+  ++rows.num_blocks;
+  rows.dof_rows.push_back(row);
+}
+
+/// The row of a tendon's length against `rest`: upward, or downward with the sign of a gap to an upper bound.
+DofRow length_row(const Model& model, int tendon, bool upper, double rest, const double* q) {
+  DofRow row = tendon_limit_row(model, tendon, upper, q);
+  const double length = tendon_length(model, model.tendons[tendon], q);
+  row.phi = upper ? rest - length : length - rest;
+  return row;
+}
+
+}  // namespace
+
+void add_tendon_spring_rows(const RowContext& context, ConstraintRows& rows) {
+  // Forces do nothing in an instant.
+  const Model& model = context.model;
+  if (context.options.gaps == GapRule::impact) return;
+  const double h = context.options.timestep;
+  for (int t = 0; t < int(model.tendons.size()); ++t) {
+    const Tendon& tendon = model.tendons[t];
+
+    // Beyond either length of a spring with a range, ...
+    if (tendon.stiffness > 0 && has_range(tendon)) {
+      const OneSidedSpring spring = tendon_spring(tendon, false);
+      for (const bool upper : {false, true}) {
+        const DofRow row = length_row(model, t, upper, upper ? tendon.spring_upper : tendon.spring_lower, context.q);
+        if (!within_reach(context, row.phi, rate_of(row, context.v), rate_of(row, context.v_free))) continue;
+        push_tendon_row(context, t, row, BlockType::limit, 0, spring_row(spring, h, row.phi),
+                        tendon_spring_key(t, upper ? TendonSpringSide::upper : TendonSpringSide::lower), rows);
+      }
+    }
+
+    // ... a spring without one and the damper at any length, ...
+    const OneSidedSpring both = tendon_spring(tendon, true);
+    if (both.stiffness > 0 || both.dashpot > 0) {
+      const DofRow row = length_row(model, t, false, tendon.spring_lower, context.q);
+      push_tendon_row(context, t, row, BlockType::equality, 0, two_sided_row(both, h, row.phi),
+                      tendon_spring_key(t, TendonSpringSide::both), rows);
+    }
+
+    // ... and dry friction.
+    if (tendon.dry_friction > 0)
+      push_tendon_row(context, t, length_row(model, t, false, 0, context.q), BlockType::box, h * tendon.dry_friction,
+                      {}, constraint_key(ConstraintKind::tendon_friction, std::uint64_t(t)), rows);
+  }
 }
 
 void add_dry_friction_rows(const RowContext& context, ConstraintRows& rows) {

@@ -1,5 +1,6 @@
 #include "coulomb/constraints/one_sided_spring.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "coulomb/model.hpp"
@@ -23,6 +24,8 @@ std::optional<OneSidedSpring> limit_spring(const Model& model, int joint) {
 }
 
 std::optional<OneSidedSpring> limit_spring(const Model& model, const DofRow& row, const Block& block) {
+  if (row.spring >= 0 && block.type != BlockType::box)
+    return tendon_spring(model.tendons[row.spring], block.type == BlockType::equality);
   if (block.type != BlockType::limit || row.tendon >= 0) return std::nullopt;
   return limit_spring(model, model.dof_joint[row.dof[0]]);
 }
@@ -42,13 +45,36 @@ SpringRow spring_row(const OneSidedSpring& spring, double timestep, double phi) 
   return row;
 }
 
+bool has_range(const Tendon& tendon) { return tendon.spring_lower < tendon.spring_upper; }
+
+OneSidedSpring tendon_spring(const Tendon& tendon, bool both_signs) {
+  if (!has_range(tendon)) return {tendon.stiffness, tendon.damping};
+  return both_signs ? OneSidedSpring{0, tendon.damping} : OneSidedSpring{tendon.stiffness, 0};
+}
+
+double tendon_slope(const Tendon& tendon, BlockType type) {
+  constexpr double no_effect = 1e-30;
+  if (type == BlockType::box) return no_effect * tendon.dry_friction;
+  const OneSidedSpring spring = tendon_spring(tendon, type == BlockType::equality);
+  return std::max(spring.stiffness, no_effect * spring.dashpot);
+}
+
+SpringRow two_sided_row(const OneSidedSpring& spring, double timestep, double phi) {
+  const double z = impedance(spring, timestep);
+  SpringRow row;
+  row.compliance = 1 / (timestep * z);
+  row.bias.slope = spring.stiffness / z;
+  row.bias.value = row.bias.slope * phi;
+  return row;
+}
+
 double contact_compliance(const Model& model, int pair, double timestep) {
   const auto spring = contact_spring(model.pair_penalty[pair]);
   return spring ? spring_row(*spring, timestep, 0).compliance : model.pair_compliance[pair];
 }
 
 double spring_side(const OneSidedSpring& spring, double timestep, double phi, double impulse,
-                   const SpringChange& change) {
+                   const SpringChange& change, bool both_signs) {
   // Everything relative to z = h k + d: its square would leave double precision long before k does.
   const double h = timestep;
   const double z = impedance(spring, h);
@@ -64,7 +90,7 @@ double spring_side(const OneSidedSpring& spring, double timestep, double phi, do
 
   // beta = k phi / z closed, phi / h open.
   const double closed = d * dk - k * dd - k * k * dh;
-  const double bias_side = phi <= 0 ? closed * phi : -dh / (h * h) * phi;
+  const double bias_side = phi <= 0 || both_signs ? closed * phi : -dh / (h * h) * phi;
   return compliance_side + bias_side;
 }
 

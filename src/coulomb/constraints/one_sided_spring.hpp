@@ -10,6 +10,7 @@ namespace coulomb {
 
 struct Model;
 struct PairPenalty;
+struct Tendon;
 
 struct OneSidedSpring {
   double stiffness = 0;  ///< k, N/m or N m/rad, > 0
@@ -22,8 +23,16 @@ std::optional<OneSidedSpring> contact_spring(const PairPenalty& pair);
 /// Of a joint's limits. None: they are rigid.
 std::optional<OneSidedSpring> limit_spring(const Model& model, int joint);
 
-/// Of the joint whose limit the row is; tendons have rigid limits.
+/// Of the joint whose limit the row is, or of the tendon whose spring it is; limits of tendons are rigid.
 std::optional<OneSidedSpring> limit_spring(const Model& model, const DofRow& row, const Block& block);
+
+/// What of a tendon's spring and damper a row has: both of them where it acts for either sign, else the spring alone.
+OneSidedSpring tendon_spring(const Tendon& tendon, bool both_signs);
+/// Of an implicit step, whose springs are forces: -d force / d length. Dampers and dry friction alone have one without effect, by which
+/// their parameters are told.
+double tendon_slope(const Tendon& tendon, BlockType type);
+/// A spring without a range has one row with its damper; else the damper has a row of its own.
+bool has_range(const Tendon& tendon);
 
 /// c_N + R lambda_N + beta >= 0, complementary to lambda_N >= 0.
 struct SpringRow {
@@ -31,6 +40,8 @@ struct SpringRow {
   Bias bias;              ///< beta; the damper has a corner where the gap closes
 };
 SpringRow spring_row(const OneSidedSpring& spring, double timestep, double phi);
+/// The same of a spring that pulls as well: c + R lambda + beta = 0.
+SpringRow two_sided_row(const OneSidedSpring& spring, double timestep, double phi);
 
 /// R of a pair's normal rows, soft or not.
 double contact_compliance(const Model& model, int pair, double timestep);
@@ -43,6 +54,6 @@ struct SpringChange {
 };
 /// s of the row: the change of R lambda_N + beta at fixed gap and impulse.
 double spring_side(const OneSidedSpring& spring, double timestep, double phi, double impulse,
-                   const SpringChange& change);
+                   const SpringChange& change, bool both_signs = false);
 
 }  // namespace coulomb

@@ -144,10 +144,15 @@ void point_row(const BodyRows& b, int i, const Side& side, double* G, double* e_
   cross3(side.r, e, e + 3);
   kinematic_row(side.twist, e, side.sign, G, e_out);
 
+  // An error that goes at the largest speed changes the bias across its direction alone.
   double l[6] = {0, 0, 0, 0, 0, 0};
   cross3(b.axes[i], side.twist + 3, l);
-  for (int j = 0; j < 3; ++j)
-    l[j] = side.sign * (l[j] + b.dbias_dphi * b.axes[i][j]);
+  for (int j = 0; j < 3; ++j) {
+    double along = 0;
+    for (int k = 0; k < 3; ++k)
+      along += b.fastest[k] * b.axes[k][j];
+    l[j] = side.sign * (l[j] + b.bias_slope[0] * (b.axes[i][j] - b.fastest[i] * along));
+  }
   add_point_covector(l, side.r, G);
 }
 
@@ -160,10 +165,16 @@ void angular_row(const BodyRows& b, int i, const Side& side, double* G, double* 
 
   const double* E = b.rotation_error;
   const double trace = E[0] + E[4] + E[8];
-  const double scale = 0.5 * side.sign * b.dbias_dphi * b.torque_scale;
+  const double scale = 0.5 * side.sign * b.bias_slope[1] * b.torque_scale;
+  const auto slope = [&](int row, int column) {
+    const double entry = side.sign > 0 ? E[3 * row + column] : E[3 * column + row];
+    return (column == row ? trace : 0.0) - entry;
+  };
   for (int j = 0; j < 3; ++j) {
-    const double entry = side.sign > 0 ? E[3 * (i - 3) + j] : E[3 * j + i - 3];
-    G[3 + j] += scale * ((j == i - 3 ? trace : 0.0) - entry);
+    double along = 0;
+    for (int k = 0; k < 3; ++k)
+      along += b.fastest[3 + k] * slope(k, j);
+    G[3 + j] += scale * (slope(i - 3, j) - b.fastest[i] * along);
   }
 }
 

@@ -171,9 +171,9 @@ void twist_on_path(const Model& model, const DynamicsWorkspace& at, int body, co
 
 void add_medium_forces(const Model& model, const DynamicsWorkspace& at, const double* v, JointForces& out) {
   if (!has_medium(model)) return;
-  for (int b = 1; b < model.num_bodies; ++b) {
+  for (const int b : model.moving_bodies) {
     const Path path(model, b);
-    if (path.num == 0 || model.body_medium_box[b].size[0] == 0) continue;
+    if (model.body_medium_box[b].size[0] == 0) continue;
     double twist[6];
     twist_on_path(model, at, b, v, twist);
     const MediumOnBody medium(model, at, b, twist);

@@ -10,6 +10,7 @@
 // per column of the mathematical matrix.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "coulomb/model.hpp"
@@ -37,6 +38,8 @@ struct DynamicsWorkspace {
 
   /// num_trees x 3: each tree's root body position at this q; held fixed in every derivative
   std::vector<double> reference;
+
+  std::shared_ptr<const FixedPoses> fixed_poses;  ///< of the model whose fixed bodies are placed here
 
   // Kinematics.
   std::vector<double> body_rotation;  ///< num_bodies x 9, row major, world from body

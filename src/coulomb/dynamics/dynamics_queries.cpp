@@ -6,6 +6,7 @@
 #include "coulomb/configuration.hpp"
 #include "coulomb/dynamics/dynamics.hpp"
 #include "coulomb/dynamics/outputs.hpp"
+#include "coulomb/model/tendon.hpp"
 
 namespace coulomb {
 namespace {
@@ -62,6 +63,10 @@ double spring_energy(const Model& model, const Values& q) {
   double energy = 0;
   for (int d = 0; d < model.nv; ++d)
     energy += 0.5 * model.joint_stiffness[model.dof_joint[d]] * stretch[d] * stretch[d];
+  for (const Tendon& tendon : model.tendons) {
+    const double beyond = tendon_stretch(tendon, tendon_length(model, tendon, q.data()));
+    energy += 0.5 * tendon.stiffness * beyond * beyond;
+  }
   return energy;
 }
 

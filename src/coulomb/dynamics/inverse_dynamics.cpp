@@ -12,8 +12,7 @@ COULOMB_SIMD void newton_euler(const Model& model, DynamicsWorkspace& ws, const 
   double* force = ws.link.data();
 
   // From the root to the leaves: twists and accelerations over the joints, then forces.
-  for (int b = 1; b < model.num_bodies; ++b) {
-    if (model.body_tree[b] < 0) continue;
+  for (const int b : model.moving_bodies) {
     Spatial twist = load6(&ws.body_twist[8 * model.body_parent[b]]);
     Spatial acceleration = parent_acceleration(model, ws, b);
 
@@ -31,8 +30,8 @@ COULOMB_SIMD void newton_euler(const Model& model, DynamicsWorkspace& ws, const 
   }
 
   // From the leaves to the root: joints give what all bodies beyond them need.
-  for (int b = model.num_bodies - 1; b > 0; --b) {
-    if (model.body_tree[b] < 0) continue;
+  for (auto body = model.moving_bodies.rbegin(); body != model.moving_bodies.rend(); ++body) {
+    const int b = *body;
     const Spatial f = load6(force + 32 * b);
 
     const int first = model.body_first_dof[b];
@@ -59,8 +58,7 @@ void inverse_dynamics(const Model& model, DynamicsWorkspace& ws, const double* a
 double kinetic_energy(const Model& model, const DynamicsWorkspace& ws) {
   // Bodies that nothing moves have none.
   double twice = 0;
-  for (int b = 1; b < model.num_bodies; ++b) {
-    if (model.body_tree[b] < 0) continue;
+  for (const int b : model.moving_bodies) {
     const Spatial twist = load6(&ws.body_twist[8 * b]);
     twice += dot(twist, inertia_times(&ws.inertia[12 * b], twist));
   }

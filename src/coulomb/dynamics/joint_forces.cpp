@@ -7,6 +7,7 @@
 #include "coulomb/configuration.hpp"
 #include "coulomb/dynamics/body_wrenches.hpp"
 #include "coulomb/dynamics/dynamics.hpp"
+#include "coulomb/model/tendon.hpp"
 
 // Actuator k on joint j (MuJoCo's meaning): length l = gear . (q or its rotation vector), speed s = m . v,
 //   force = clamp_f( (g0 + g1 l + g2 s) clamp_u(u) + b0 + b1 l + b2 s ),  tau_j += m force,  tau_j clamped per joint,
@@ -508,6 +509,14 @@ std::vector<double> passive_forces(const Model& model, const std::vector<double>
   DynamicsWorkspace at(model);
   kinematics(model, q.data(), at);
   add_passive_forces(model, at, q.data(), v.data(), out);
+
+  // Springs and dampers of tendons, which steps take as constraints.
+  for (const Tendon& tendon : model.tendons) {
+    const double force = -tendon.stiffness * tendon_stretch(tendon, tendon_length(model, tendon, q.data())) -
+                         tendon.damping * tendon_rate(model, tendon, v.data());
+    for (std::size_t i = 0; i < tendon.joints.size(); ++i)
+      out.tau[model.joint_v[tendon.joints[i]]] += tendon.coefficients[i] * force;
+  }
   return out.tau;
 }
 

@@ -4,6 +4,8 @@
 //   inertia row of a body: m, m c, S = R S_com R^T + m c c^T with S_com = tr(I)/2 1 - I and c relative to o
 //
 // The reference point o is where the tree's root body is at this q, so that nothing loses digits far from the origin.
+#include <algorithm>
+
 #include "coulomb/base/simd.hpp"
 #include "coulomb/dynamics/dynamics.hpp"
 #include "coulomb/dynamics/spatial.hpp"
@@ -132,11 +134,11 @@ COULOMB_INLINE void store_inertia(const Model& model, int b, const double* r, Ve
 /// From the root to the leaves: poses, columns, inertias.
 COULOMB_SIMD void kinematics_sweep(const Model& model, const double* q, DynamicsWorkspace& ws) {
   // A body hangs on its parent, but a free joint leaves its first frame to q.
-  for (int b = 0; b < model.num_bodies; ++b) {
+  for (const int b : model.moving_bodies) {
     Frame frame{{}, {1, 0, 0, 0}, {1, 0, 0, 0, 1, 0, 0, 0, 1}};
     const int first = model.body_first_joint[b];
     const int end = first + model.body_num_joints[b];
-    if (b > 0 && !(first < end && model.joint_type[first] == JointType::free)) {
+    if (!(first < end && model.joint_type[first] == JointType::free)) {
       const int parent = model.body_parent[b];
       frame.position = load3(&ws.body_position[3 * parent]) +
                        multiply3(&ws.body_rotation[9 * parent], load3(&model.body_pos[3 * b]));
@@ -156,7 +158,6 @@ COULOMB_SIMD void kinematics_sweep(const Model& model, const double* q, Dynamics
 
     // The first body of a tree that moves sets the reference point.
     const int tree = model.body_tree[b];
-    if (tree < 0) continue;
     double* reference = &ws.reference[3 * tree];
     if (model.body_tree[model.body_parent[b]] < 0) {
       store3(reference, frame.position);
@@ -167,8 +168,24 @@ COULOMB_SIMD void kinematics_sweep(const Model& model, const double* q, Dynamics
   }
 }
 
+/// Fixed bodies are where the model has them.
+void place_fixed_bodies(const FixedPoses& poses, DynamicsWorkspace& ws) {
+  for (std::size_t i = 0; i < poses.bodies.size(); ++i) {
+    const int b = poses.bodies[i];
+    std::copy_n(&poses.position[3 * i], 3, &ws.body_position[3 * b]);
+    std::copy_n(&poses.quaternion[4 * i], 4, &ws.body_quaternion[4 * b]);
+    std::copy_n(&poses.rotation[9 * i], 9, &ws.body_rotation[9 * b]);
+  }
+}
+
 }  // namespace
 
-void kinematics(const Model& model, const double* q, DynamicsWorkspace& ws) { kinematics_sweep(model, q, ws); }
+void kinematics(const Model& model, const double* q, DynamicsWorkspace& ws) {
+  if (ws.fixed_poses != model.fixed_poses) {
+    place_fixed_bodies(*model.fixed_poses, ws);
+    ws.fixed_poses = model.fixed_poses;
+  }
+  kinematics_sweep(model, q, ws);
+}
 
 }  // namespace coulomb

@@ -9,11 +9,14 @@ namespace coulomb {
 namespace {
 
 /// Sums of inertias over subtrees.
-COULOMB_SIMD void composite_sweep(const int* __restrict parents, const int* __restrict trees, int num_bodies,
-                                  const double* __restrict inertia, double* __restrict composite) {
-  for (int i = 0; i < 12 * num_bodies; ++i)
-    composite[i] = inertia[i];
-  for (int b = num_bodies - 1; b > 0; --b) {
+COULOMB_SIMD void composite_sweep(const int* __restrict parents, const int* __restrict trees,
+                                  const int* __restrict moving, int num_moving, const double* __restrict inertia,
+                                  double* __restrict composite) {
+  for (int k = 0; k < num_moving; ++k)
+    for (int i = 0; i < 12; ++i)
+      composite[12 * moving[k] + i] = inertia[12 * moving[k] + i];
+  for (int k = num_moving - 1; k >= 0; --k) {
+    const int b = moving[k];
     const int parent = parents[b];
     if (trees[parent] < 0) continue;
     double* to = composite + 12 * parent;
@@ -83,8 +86,8 @@ COULOMB_SIMD_BY_WIDTH(void, mass_rows,
 }  // namespace
 
 void mass_matrix(const Model& model, DynamicsWorkspace& ws) {
-  composite_sweep(model.body_parent.data(), model.body_tree.data(), model.num_bodies, ws.inertia.data(),
-                  ws.composite.data());
+  composite_sweep(model.body_parent.data(), model.body_tree.data(), model.moving_bodies.data(),
+                  static_cast<int>(model.moving_bodies.size()), ws.inertia.data(), ws.composite.data());
   const DofTables dofs{model.dof_depth.data(), model.dof_row.data(), model.dof_body.data(), model.dof_armature.data()};
   mass_rows(dofs, model.nv, ws.columns.data(), ws.composite.data(), ws.path_capacity, ws.scratch.data(),
             ws.vectors.data(), ws.mass.data());

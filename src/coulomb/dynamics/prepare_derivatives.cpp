@@ -120,8 +120,7 @@ COULOMB_SIMD void prepare_sweeps(const Model& model, DynamicsWorkspace& ws, cons
   const bool with_forces = forces || model.has_gravity_compensation;
 
   // From the root to the leaves: motion, and what every body adds.
-  for (int b = 1; b < model.num_bodies; ++b) {
-    if (model.body_tree[b] < 0) continue;
+  for (const int b : model.moving_bodies) {
     Spatial twist = load6(&ws.body_twist[8 * model.body_parent[b]]);
     Spatial acceleration = parent_acceleration(model, ws, b);
 
@@ -141,8 +140,8 @@ COULOMB_SIMD void prepare_sweeps(const Model& model, DynamicsWorkspace& ws, cons
 
   // From the leaves to the root: the vectors of every dof, from the sums over all that it moves.
   const int used = with_forces ? 32 : 18;
-  for (int b = model.num_bodies - 1; b > 0; --b) {
-    if (model.body_tree[b] < 0) continue;
+  for (auto body = model.moving_bodies.rbegin(); body != model.moving_bodies.rend(); ++body) {
+    const int b = *body;
     const double* link = &ws.link[32 * b];
     const int first = model.body_first_dof[b];
     const int end = first + model.body_num_dofs[b];

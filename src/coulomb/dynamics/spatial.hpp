@@ -75,13 +75,6 @@ COULOMB_INLINE Spatial inertia_times(const double* inertia, Spatial m) {
   return {inertia[0] * v + cross(w, mc), cross(mc, v) + trace * w - sw};
 }
 
-/// Quaternion (w, x, y, z) product, out may not alias.
-COULOMB_INLINE void quaternion_multiply(const double* a, const double* b, double* out) {
-  out[0] = a[0] * b[0] - a[1] * b[1] - a[2] * b[2] - a[3] * b[3];
-  out[1] = a[0] * b[1] + a[1] * b[0] + a[2] * b[3] - a[3] * b[2];
-  out[2] = a[0] * b[2] - a[1] * b[3] + a[2] * b[0] + a[3] * b[1];
-  out[3] = a[0] * b[3] + a[1] * b[2] - a[2] * b[1] + a[3] * b[0];
-}
 /// Unit quaternion along q; the identity when q has no direction, so that no NaN spreads.
 COULOMB_INLINE void quaternion_normalize(const double* q, double* out) {
   const double n = std::sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]);

@@ -17,8 +17,7 @@ namespace {
 /// Twists, psi_dot and chi of all bodies and dofs that move; column_chi may be null.
 COULOMB_SIMD void velocity_sweep(const Model& model, const double* columns, const double* v, double* body_twist,
                                  double* column_rate, double* column_chi) {
-  for (int b = 1; b < model.num_bodies; ++b) {
-    if (model.body_tree[b] < 0) continue;
+  for (const int b : model.moving_bodies) {
     Spatial twist = load6(body_twist + 8 * model.body_parent[b]);
     const int first = model.body_first_joint[b];
     const int end = first + model.body_num_joints[b];

@@ -95,8 +95,10 @@ void fields(Archive& archive, MediumBox& x) {
 
 template <class Archive>
 void fields(Archive& archive, Tendon& x) {
-  auto& [name, joints, coefficients, limited, lower, upper] = x;
+  auto& [name, joints, coefficients, limited, lower, upper, stiffness, spring_lower, spring_upper, damping,
+         dry_friction] = x;
   archive(name, joints, coefficients, limited, lower, upper);
+  if (archive.format() >= 7) archive(stiffness, spring_lower, spring_upper, damping, dry_friction);
 }
 
 template <class Archive>

@@ -19,4 +19,10 @@ inline double tendon_rate(const Model& model, const Tendon& tendon, const double
   return sum;
 }
 
+/// How far a length is beyond the lengths of the tendon's spring: negative where it is too short.
+inline double tendon_stretch(const Tendon& tendon, double length) {
+  if (length < tendon.spring_lower) return length - tendon.spring_lower;
+  return length > tendon.spring_upper ? length - tendon.spring_upper : 0;
+}
+
 }  // namespace coulomb

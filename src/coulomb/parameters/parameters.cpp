@@ -28,12 +28,13 @@ std::pair<const ParameterKind*, ParameterElement> find(const Model& model, const
   const std::string element_name = slash == std::string::npos ? "" : name.substr(slash + 1);
 
   // Of a known kind, the element is looked for ...
-  std::vector<std::string> kinds;
+  std::vector<std::string> kinds;  // that the model has
   for (const auto& kind : parameter_kinds()) {
-    kinds.push_back(kind->name());
+    const std::vector<ParameterElement> of_kind = kind->elements(model);
+    if (!of_kind.empty()) kinds.push_back(kind->name());
     if (kind_name != kind->name()) continue;
     std::vector<std::string> elements;
-    for (const ParameterElement& e : kind->elements(model)) {
+    for (const ParameterElement& e : of_kind) {
       if (e.name == element_name) return {kind.get(), e};
       elements.push_back(full_name(*kind, e));
     }
@@ -56,7 +57,7 @@ std::pair<const ParameterKind*, ParameterElement> find(const Model& model, const
   const std::vector<std::string> guess = similar_names(kind_name, kinds);
   checks::fail("parameter '" + name + "'",
                "unknown kind '" + kind_name + "'" + (guess.empty() ? "" : ", did you mean '" + guess[0] + "'?") +
-                   "; names are kind/element, kinds are " + listed_names(kinds, kinds.size()) +
+                   "; names are kind/element, kinds of this model are " + listed_names(kinds, kinds.size()) +
                    " (Model.parameters lists all; of outputs and contacts also 'q', 'v', 'u', 'tau')");
 }
 

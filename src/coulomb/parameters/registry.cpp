@@ -38,6 +38,9 @@ const std::vector<std::unique_ptr<ParameterKind>>& parameter_kinds() {
     k.push_back(make_joint_limit_stiffness());
     k.push_back(make_joint_limit_dashpot());
     k.push_back(make_tendon_limits());
+    k.push_back(make_tendon_stiffness());
+    k.push_back(make_tendon_damping());
+    k.push_back(make_tendon_friction());
 
     // The world and motors.
     k.push_back(make_gravity());

@@ -39,6 +39,8 @@ std::string constraint_name(const Model& model, std::uint64_t key) {
           tendon >= 0 ? "tendon " + model.tendons[tendon].name : "joint " + model.joint_names[limited_joint(key)];
       return who + " at its " + (is_upper_limit(key) ? "upper" : "lower") + " limit";
     }
+    case ConstraintKind::tendon_spring: return "spring of tendon " + model.tendons[index_of(key) / 3].name;
+    case ConstraintKind::tendon_friction: return "dry friction of tendon " + model.tendons[index_of(key)].name;
     case ConstraintKind::dry_friction: break;
   }
   return "dry friction of joint " + model.joint_names[model.dof_joint[index_of(key)]];

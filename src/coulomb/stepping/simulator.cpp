@@ -11,6 +11,7 @@
 #include "coulomb/configuration.hpp"
 #include "coulomb/instruction_set.hpp"
 #include "coulomb/model/checks.hpp"
+#include "coulomb/model/scene/topology.hpp"
 #include "coulomb/stepping/contradictions.hpp"
 #include "coulomb/stepping/impacts/impact_report.hpp"
 #include "coulomb/stepping/neutral_overlaps.hpp"
@@ -178,6 +179,7 @@ void Simulator::move_body(int body, const double* position, const double* quater
   }
   std::copy_n(position, 3, &p.moved->body_pos[3 * body]);
   std::copy_n(unit.data(), 4, &p.moved->body_quat[4 * body]);
+  find_fixed_poses(*p.moved);
   p.record.valid = p.linearized = false;
 }
 

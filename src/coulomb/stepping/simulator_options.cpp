@@ -124,9 +124,10 @@ void check_stepper(const Model& model, const SimulatorOptions& o, const StepOpti
   }
 
   for (const Tendon& tendon : model.tendons)
-    if (options.impacts.enabled && tendon.limited)
+    if (options.impacts.enabled &&
+        (tendon.limited || tendon.stiffness > 0 || tendon.damping > 0 || tendon.dry_friction > 0))
       refuse("continuous_collision: got true, expected false with tendon '" + tendon.name +
-             "': steps are not split at limits of tendons");
+             "': split steps know no limits, springs, dampers and dry friction of tendons");
 
   for (int g = 0; g < model.num_geometries; ++g)
     if (options.impacts.enabled && model.geometry_type[g] == ShapeType::surface)

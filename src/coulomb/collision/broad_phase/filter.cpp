@@ -356,10 +356,14 @@ void place_geometries(const Model& model, FilterTables::Block block, const doubl
 
 /// True if the fixed geometries' poses and spheres are those that the workspace has. Else the bodies' places are kept for the next
 /// detection, unless they travel: then nothing is known of the next one.
-bool are_fixed_known(const double* body_position, const double* body_rotation, const double* travel,
+bool are_fixed_known(const Model& model, const double* body_position, const double* body_rotation, const double* travel,
                      CollisionWorkspace& w) {
   FixedPlaces& places = w.fixed;
   bool same = places.known && places.least_margin == w.least_margin;
+
+  // Bodies that are fixed do not travel, and are where the model has them.
+  if (same && places.of_model == model.fixed_poses) return true;
+  places.of_model = model.fixed_poses;
   bool travels = false;
   double* kept = places.poses.data();
   for (const int b : w.filter.fixed.bodies) {
@@ -393,7 +397,7 @@ void filter_pairs(const Model& model, const double* body_position, const double*
   // Fixed geometries lie where they lay, unless this is the first detection with their margin.
   w.candidates.clear();
   w.travels = travel != nullptr;
-  const bool kept = !t.fixed.geometries.empty() && are_fixed_known(body_position, body_rotation, travel, w);
+  const bool kept = !t.fixed.geometries.empty() && are_fixed_known(model, body_position, body_rotation, travel, w);
   if (kept) {
     for (const FilterTables::Block& block : t.fixed.others)
       place_geometries(model, block, body_position, body_rotation, travel, w);

@@ -17,6 +17,7 @@ struct FixedPlaces {
   std::vector<double> poses;  ///< per body of FilterTables::Fixed 12: position, rotation
   double least_margin = 0;
   bool known = false;
+  std::shared_ptr<const FixedPoses> of_model;  ///< the same object: the same poses
 };
 
 /// Fills workspace.candidates, ascending, and workspace.pose; where bodies travel, also the margins' widths. travel: see detect_contacts.

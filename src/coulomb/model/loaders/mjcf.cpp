@@ -263,6 +263,7 @@ void copy_equalities_and_tendons(const mjModel& m, Copier& c) {
   COULOMB_REALS(tendon_range, 2 * m.ntendon);
   COULOMB_REALS(tendon_margin, m.ntendon);
   COULOMB_REALS(tendon_length0, m.ntendon);
+  COULOMB_REALS(tendon_lengthspring, 2 * m.ntendon);
   COULOMB_REALS(tendon_solref_lim, mjNREF * m.ntendon);
   COULOMB_REALS(tendon_solimp_lim, mjNIMP * m.ntendon);
   COULOMB_REALS(tendon_stiffness, m.ntendon);

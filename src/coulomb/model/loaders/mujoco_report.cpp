@@ -31,15 +31,16 @@ void refuse_what_moves(const MujocoFields& f) {
     refuse("option", "flag override (contact parameter override) is not supported");
   }
 
-  // Laws of tendons that are not here; actuators, limits and equalities are.
+  // Laws of tendons that are not here: inertia, and the springs, dampers and friction of spatial ones.
   constexpr std::size_t prefix = 7;  // of "tendon_"
   for (int t = 0; t < f.count("ntendon"); ++t) {
     const std::string tendon = "tendon '" + f.name("tendon", t) + "'";
 
     // Linear laws ...
-    for (const char* field : {"tendon_stiffness", "tendon_damping", "tendon_frictionloss", "tendon_armature"}) {
+    for (const char* field : {"tendon_armature", "tendon_stiffness", "tendon_damping", "tendon_frictionloss"}) {
       const double value = f.real(field, t, 0);
-      if (value == 0) continue;
+      const bool is_read = !is_spatial_tendon(f, t) && field != std::string("tendon_armature");
+      if (value == 0 || is_read) continue;
       const std::string law = field + prefix;
       refuse(tendon, law + " " + checks::text(value) + " is not supported");
     }

@@ -67,6 +67,15 @@ void translate_tendons(const MujocoFields& f, SceneParts& parts) {
       out.upper = range[1];
       margins += f.real("tendon_margin", t, 0) != 0;
     }
+    // Its own forces, unless the options switch them off.
+    const int flags = f.count("opt_disableflags");
+    const auto lengths = f.row<2>("tendon_lengthspring", t);
+    out.spring_lower = lengths[0];
+    out.spring_upper = lengths[1];
+    if (!(flags & mj::disable_spring)) out.stiffness = f.real("tendon_stiffness", t, 0);
+    if (!(flags & mj::disable_damper)) out.damping = f.real("tendon_damping", t, 0);
+    if (!(flags & (mj::disable_friction_loss | mj::disable_constraint)))
+      out.dry_friction = f.real("tendon_frictionloss", t, 0);
     if (f.integer("tendon_actfrclimited", t, 0) != 0) {
       refuse(what, "actuatorfrcrange is not supported: limit the force of the actuator, forcerange");
     }

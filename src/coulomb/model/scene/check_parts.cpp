@@ -211,9 +211,13 @@ class Checker {
       }
       checks::finite(what + " coefficients", tendon.coefficients.data(), static_cast<int>(tendon.coefficients.size()));
       range(what + " limits", tendon.limited, tendon.lower, tendon.upper);
-      if (!tendon.limited) continue;
-      pulled(what + ": limits", static_cast<int>(&tendon - parts_.tendons.data()), most_in_row);
-      moved(what + ": limits", tendon);
+      range(what + " spring lengths", true, tendon.spring_lower, tendon.spring_upper);
+      checks::not_negative(what + " stiffness", tendon.stiffness);
+      checks::not_negative(what + " damping", tendon.damping);
+      checks::not_negative(what + " dry_friction", tendon.dry_friction);
+      if (!tendon.limited && tendon.stiffness == 0 && tendon.damping == 0 && tendon.dry_friction == 0) continue;
+      pulled(what + ": limits and springs", static_cast<int>(&tendon - parts_.tendons.data()), most_in_row);
+      moved(what + ": limits and springs", tendon);
     }
   }
 

@@ -1,6 +1,8 @@
 // Derived indices of the kinematic tree: bodies depth first, dofs numbered along them, packed root paths (see topology.hpp).
 #include "coulomb/model/scene/topology.hpp"
+#include "coulomb/base/small_math.hpp"
 
+#include <memory>
 #include <stdexcept>
 #include <string>
 
@@ -159,11 +161,42 @@ void number_dofs(Model& m) {
 
 }  // namespace
 
+void find_fixed_poses(Model& model) {
+  auto poses = std::make_shared<FixedPoses>();
+  model.moving_bodies.clear();
+  std::vector<int> place(model.num_bodies, 0);  // in the lists
+  for (int b = 0; b < model.num_bodies; ++b) {
+    if (model.body_tree[b] >= 0) {
+      model.moving_bodies.push_back(b);
+      continue;
+    }
+    place[b] = static_cast<int>(poses->bodies.size());
+    poses->bodies.push_back(b);
+
+    // A fixed body is placed in its parent, which is fixed, too.
+    double position[3] = {0, 0, 0};
+    double quaternion[4] = {1, 0, 0, 0};
+    double rotation[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
+    if (b > 0) {
+      const int parent = place[model.body_parent[b]];
+      rotate(&poses->rotation[9 * parent], &model.body_pos[3 * b], position);
+      add3(position, &poses->position[3 * parent], position);
+      quaternion_multiply(&poses->quaternion[4 * parent], &model.body_quat[4 * b], quaternion);
+      quaternion_to_matrix(quaternion, rotation);
+    }
+    poses->position.insert(poses->position.end(), position, position + 3);
+    poses->quaternion.insert(poses->quaternion.end(), quaternion, quaternion + 4);
+    poses->rotation.insert(poses->rotation.end(), rotation, rotation + 9);
+  }
+  model.fixed_poses = std::move(poses);
+}
+
 void finalize_topology(Model& model) {
   check_bodies(model);
   number_joints(model);
   number_bodies(model);
   number_dofs(model);
+  find_fixed_poses(model);
 
   // Springs are rare: steps skip them at once.
   model.has_joint_springs = false;

@@ -15,6 +15,9 @@ namespace coulomb {
 /// Throws std::invalid_argument when the order is broken or a free joint's body is not a child of the world or not alone.
 void finalize_topology(Model& model);
 
+/// Model::moving_bodies and fixed_poses: after finalize_topology, and whenever a fixed body is placed elsewhere.
+void find_fixed_poses(Model& model);
+
 inline int joint_num_q(JointType type) { return type == JointType::free ? 7 : type == JointType::ball ? 4 : 1; }
 inline int joint_num_v(JointType type) { return type == JointType::free ? 6 : type == JointType::ball ? 3 : 1; }
 

@@ -70,7 +70,7 @@ class JointFrictionKind : public DofKind {
   void entry(const ParameterContext& context, int dof, RightHandSide& out) const override {
     for (const DofRow& row : context.rows.dof_rows) {
       // The box of this dof.
-      if (row.dof[0] != dof || context.rows.blocks[row.block].type != BlockType::box) continue;
+      if (row.dof[0] != dof || row.spring >= 0 || context.rows.blocks[row.block].type != BlockType::box) continue;
       const Mode mode = context.modes[row.block];
       if (mode == Mode::upper) {
         out.dofs.push_back({dof, context.options.timestep});

@@ -50,7 +50,7 @@ class JointLimitsKind : public ParameterKind {
   void right_hand_sides(const ParameterContext& context, const ParameterElement& e, RightHandSide* out) const override {
     const Model& m = context.model;
     for (const DofRow& row : context.rows.dof_rows) {
-      if (context.rows.blocks[row.block].type != BlockType::limit || row.tendon >= 0) continue;
+      if (context.rows.blocks[row.block].type != BlockType::limit || row.tendon >= 0 || row.spring >= 0) continue;
       if (m.dof_joint[row.dof[0]] != e.index || context.inactive[row.block]) continue;
 
       // The gap is phi = q - lower, or upper - q.
@@ -101,7 +101,7 @@ class LimitSpringKind : public ParameterKind {
     unit.*change_ = 1;
     for (const DofRow& row : context.rows.dof_rows) {
       const auto spring = limit_spring(m, row, context.rows.blocks[row.block]);
-      if (!spring || m.dof_joint[row.dof[0]] != e.index || context.inactive[row.block]) continue;
+      if (!spring || row.spring >= 0 || m.dof_joint[row.dof[0]] != e.index || context.inactive[row.block]) continue;
 
       // As a row of the constraint problem, or as a force -k phi - d phi', whose change by k is that of a motion of phi / k.
       if (context.rows_are_forces) {
@@ -152,8 +152,97 @@ class TendonLimitsKind : public ParameterKind {
   }
 };
 
+/// tendon_stiffness/<tendon>, tendon_damping/<tendon>, tendon_friction/<tendon>, of tendons that have one.
+class TendonSpringKind : public ParameterKind {
+ public:
+  enum class Of { stiffness, damping, friction };
+  TendonSpringKind(const char* name, const char* unit, double Tendon::*value, Of of)
+      : name_(name), unit_(unit), value_(value), of_(of) {}
+
+ private:
+  const char* name() const override { return name_; }
+  const char* unit() const override { return unit_; }
+  std::vector<ParameterElement> elements(const Model& model) const override {
+    std::vector<ParameterElement> out;
+    for (int t = 0; t < int(model.tendons.size()); ++t)
+      if (model.tendons[t].*value_ > 0) out.push_back({model.tendons[t].name, t, 1});
+    return out;
+  }
+  void read(const Model& model, const ParameterElement& e, double* values) const override {
+    values[0] = model.tendons[e.index].*value_;
+  }
+  void write(Model& model, const ParameterElement& e, const double* values, const std::string& what) const override {
+    checks::positive(what, values[0]);
+    model.tendons[e.index].*value_ = values[0];
+  }
+  void right_hand_sides(const ParameterContext& context, const ParameterElement& e, RightHandSide* out) const override {
+    const Tendon& tendon = context.model.tendons[e.index];
+    for (const DofRow& row : context.rows.dof_rows) {
+      if (row.spring != e.index) continue;
+      const BlockType type = context.rows.blocks[row.block].type;
+      if (context.rows_are_forces && !context.inactive[row.block])
+        add_motion(context, tendon, row, type, out[0]);
+      else if (context.rows_are_forces)
+        continue;
+      else if (type == BlockType::box)
+        add_bound(context, row, out[0]);
+      else if (!context.inactive[row.block])
+        add_side(context, tendon, row, type == BlockType::equality, out[0]);
+    }
+  }
+
+  void add_side(const ParameterContext& context, const Tendon& tendon, const DofRow& row, bool both_signs,
+                RightHandSide& out) const {
+    const OneSidedSpring spring = tendon_spring(tendon, both_signs);
+    SpringChange unit;
+    if (of_ == Of::stiffness && spring.stiffness > 0) unit.stiffness = 1;
+    if (of_ == Of::damping && spring.dashpot > 0) unit.dashpot = 1;
+    if (unit.stiffness == 0 && unit.dashpot == 0) return;
+    const double h = context.options.timestep;
+    out.rows.push_back({row.row, spring_side(spring, h, row.phi, context.lambda[row.row], unit, both_signs)});
+  }
+
+  /// Dry friction at its bound, +-h f.
+  void add_bound(const ParameterContext& context, const DofRow& row, RightHandSide& out) const {
+    const Mode mode = context.modes[row.block];
+    if (of_ != Of::friction || (mode != Mode::upper && mode != Mode::lower)) return;
+    const double h = context.options.timestep;
+    for (int i = 0; i < row.num; ++i)
+      out.dofs.push_back({row.dof[i], (mode == Mode::upper ? h : -h) * row.coefficient[i]});
+  }
+
+  /// Of forces -k phi - d phi' and f times a direction: the motion of phi that changes them as the number does.
+  void add_motion(const ParameterContext& context, const Tendon& tendon, const DofRow& row, BlockType type,
+                  RightHandSide& out) const {
+    const double slope = tendon_slope(tendon, type);
+    if (of_ == Of::friction && type == BlockType::box)
+      out.rows.push_back({row.row, -context.lambda[row.row] / tendon.dry_friction / slope});
+    if (type == BlockType::box) return;
+    const OneSidedSpring spring = tendon_spring(tendon, type == BlockType::equality);
+    if (of_ == Of::stiffness && spring.stiffness > 0) out.rows.push_back({row.row, row.phi / slope});
+    if (of_ == Of::damping && spring.dashpot > 0) out.rows.push_back({row.row, rate_of(row, context.v) / slope});
+  }
+
+  const char* name_;
+  const char* unit_;
+  double Tendon::*value_;
+  Of of_;
+};
+
 }  // namespace
 
+std::unique_ptr<ParameterKind> make_tendon_stiffness() {
+  return std::make_unique<TendonSpringKind>("tendon_stiffness", "N/m or N m/rad", &Tendon::stiffness,
+                                            TendonSpringKind::Of::stiffness);
+}
+std::unique_ptr<ParameterKind> make_tendon_damping() {
+  return std::make_unique<TendonSpringKind>("tendon_damping", "N s/m or N m s/rad", &Tendon::damping,
+                                            TendonSpringKind::Of::damping);
+}
+std::unique_ptr<ParameterKind> make_tendon_friction() {
+  return std::make_unique<TendonSpringKind>("tendon_friction", "N or N m", &Tendon::dry_friction,
+                                            TendonSpringKind::Of::friction);
+}
 std::unique_ptr<ParameterKind> make_tendon_limits() { return std::make_unique<TendonLimitsKind>(); }
 std::unique_ptr<ParameterKind> make_joint_limit_stiffness() {
   return std::make_unique<LimitSpringKind>("joint_limit_stiffness", "N/m or N m/rad", &Model::joint_limit_stiffness,

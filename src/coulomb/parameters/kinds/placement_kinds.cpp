@@ -19,6 +19,7 @@
 #include "coulomb/dynamics/joint_forces.hpp"
 #include "coulomb/dynamics/spin.hpp"
 #include "coulomb/model/checks.hpp"
+#include "coulomb/model/scene/topology.hpp"
 #include "coulomb/parameters/frame_motion.hpp"
 #include "coulomb/parameters/parameter_kind.hpp"
 #include "coulomb/parameters/penalty_sides.hpp"
@@ -427,6 +428,7 @@ class BodyPlacementKind : public ParameterKind {
   }
   void write(Model& model, const ParameterElement& e, const double* values, const std::string& what) const override {
     write_placement(values, what, model.body_pos.data() + 3 * e.index, model.body_quat.data() + 4 * e.index);
+    find_fixed_poses(model);
   }
   void right_hand_sides(const ParameterContext& context, const ParameterElement& e, RightHandSide* out) const override {
     const Model& m = context.model;

@@ -9,6 +9,7 @@
 // actuator_gain/<actuator>: the constant part of the gain (MuJoCo's gainprm[0]; a position servo's bias -kp is another number).
 #include <algorithm>
 
+#include "coulomb/base/small_math.hpp"
 #include "coulomb/constraints/constraint_rows.hpp"
 #include "coulomb/dynamics/dynamics.hpp"
 #include "coulomb/dynamics/implicit_gains.hpp"
@@ -124,12 +125,13 @@ class TimestepKind : public ParameterKind {
         continue;
       }
       for (int i = 0; i < b.size; ++i)
-        if (b.restitution == 0 && b.dbias_dphi != 0)
+        if (b.restitution == 0 && b.dbias_dphi != 0 && norm3(b.fastest + 3 * (i / 3)) == 0)
           out[0].rows.push_back({b.row + i, -context.rows.bias[b.row + i] / h});
     }
     for (const DofRow& row : context.rows.dof_rows) {
       if (const auto spring = limit_spring(m, row, context.rows.blocks[row.block])) {
-        const double s = spring_side(*spring, h, row.phi, context.lambda[row.row], {.timestep = 1});
+        const bool both_signs = context.rows.blocks[row.block].type == BlockType::equality;
+        const double s = spring_side(*spring, h, row.phi, context.lambda[row.row], {.timestep = 1}, both_signs);
         out[0].rows.push_back({row.row, s});
         continue;
       }
@@ -139,12 +141,10 @@ class TimestepKind : public ParameterKind {
 
       // Dry friction is bounded by h f.
       const Mode mode = context.modes[row.block];
-      if (mode == Mode::upper) {
-        out[0].dofs.push_back({row.dof[0], m.dof_dry_friction[row.dof[0]]});
-      }
-      if (mode == Mode::lower) {
-        out[0].dofs.push_back({row.dof[0], -m.dof_dry_friction[row.dof[0]]});
-      }
+      if (mode != Mode::upper && mode != Mode::lower) continue;
+      const double friction = row.spring >= 0 ? m.tendons[row.spring].dry_friction : m.dof_dry_friction[row.dof[0]];
+      for (int i = 0; i < row.num; ++i)
+        out[0].dofs.push_back({row.dof[i], (mode == Mode::upper ? 1 : -1) * row.coefficient[i] * friction});
     }
 
     out[0].timestep = 1;

@@ -52,6 +52,28 @@ void equality_law(const ImplicitOptions& o, double phi, double rate, SpringForce
   out.dforce_drate[row] = -damping_of_rows(o);
 }
 
+/// Spring, damper or smoothed dry friction of a tendon.
+void tendon_law(const Model& model, const ImplicitOptions& o, double rate, SpringForces& out, const DofRow& row) {
+  const Tendon& tendon = model.tendons[row.spring];
+  const BlockType type = out.rows.blocks[row.block].type;
+  out.dforce_dphi[row.row] = -tendon_slope(tendon, type);
+  if (type == BlockType::box) {
+    const double s = o.dry_friction_velocity;
+    const double length = std::hypot(rate, s);
+    out.force[row.row] = -tendon.dry_friction * rate / length;
+    out.dforce_drate[row.row] = -tendon.dry_friction * (s / length) * (s / length) / length;
+    return;
+  }
+  const OneSidedSpring spring = tendon_spring(tendon, type == BlockType::equality);
+  out.inactive[row.block] = type == BlockType::limit && !(row.phi < 0);
+  if (out.inactive[row.block]) {
+    out.dforce_dphi[row.row] = 0;
+    return;
+  }
+  out.force[row.row] = -spring.stiffness * row.phi - spring.dashpot * rate;
+  out.dforce_drate[row.row] = -spring.dashpot;
+}
+
 /// Smoothed around zero velocity; its direction is known without friction, too, for the parameter.
 void dry_friction(const Model& model, const ImplicitOptions& o, const double* v, SpringForces& out, double* Q) {
   for (int d = 0; d < model.nv; ++d) {
@@ -108,10 +130,12 @@ void spring_forces(const Model& model, const DynamicsWorkspace& dynamics, const 
   ConstraintOptions options;
   options.baumgarte = 1;
   options.timestep = damping_of_rows(o) / o.equality_stiffness;
+  options.max_correction_speed = INFINITY;
   const RowContext context{model, dynamics, options, q, v, v, out.twist.data(), nullptr};
   add_equality_rows(context, out.rows);
   const std::size_t equalities = out.rows.dof_rows.size();
   add_joint_limit_rows(context, out.rows);
+  add_tendon_spring_rows(context, out.rows);
   const int n = out.rows.num_rows;
   if (n == 0) return;
 
@@ -128,6 +152,8 @@ void spring_forces(const Model& model, const DynamicsWorkspace& dynamics, const 
     row.dbias_dphi = 1;
     if (i < equalities)
       equality_law(o, row.phi, out.rate[row.row], out, row.row);
+    else if (row.spring >= 0)
+      tendon_law(model, o, out.rate[row.row], out, row);
     else
       apply_limit_law(limit_law(model, o, row.tendon < 0 ? model.dof_joint[row.dof[0]] : -1), row.phi,
                       out.rate[row.row], out, row);

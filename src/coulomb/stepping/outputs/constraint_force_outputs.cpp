@@ -94,7 +94,8 @@ void ForceOutputs::add_contact_force(const Sensor& sensor) {
 void ForceOutputs::add_limit(int joint, Scalar& out) {
   const StepRecord& r = *record_;
   const auto of_joint = [&](const ConstraintRows& rows, const DofRow& row) {
-    return rows.blocks[row.block].type == BlockType::limit && row.tendon < 0 && model_->dof_joint[row.dof[0]] == joint;
+    return rows.blocks[row.block].type == BlockType::limit && row.tendon < 0 && row.spring < 0 &&
+           model_->dof_joint[row.dof[0]] == joint;
   };
 
   // Hard: the impulse of the row.
@@ -161,7 +162,8 @@ void ForceOutputs::add_dry_friction(int joint) {
   const double h = options_->constraints.timestep;
   for (const DofRow& row : r.rows.dof_rows) {
     const int i = row.dof[0] - first;
-    if (r.rows.blocks[row.block].type != BlockType::box || i < 0 || i >= int(scalars_.size())) continue;
+    if (r.rows.blocks[row.block].type != BlockType::box || row.spring >= 0) continue;
+    if (i < 0 || i >= int(scalars_.size())) continue;
     Scalar& out = scalars_[i];
     const Mode mode = r.solution.modes[row.block];
     const double bound = r.rows.blocks[row.block].bound;

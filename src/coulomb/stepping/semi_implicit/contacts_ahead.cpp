@@ -13,7 +13,7 @@ namespace coulomb {
 
 void follow_bodies(const Model& model, double duration, const DynamicsWorkspace& dynamics, const double* link_twist,
                    std::vector<double>& travels) {
-  for (int b = 0; b < model.num_bodies; ++b) {
+  for (const int b : model.moving_bodies) {
     const double* twist = body_link_twist(model, link_twist, b);
     double arm[3];
     double velocity[3];

@@ -121,6 +121,7 @@ void collect_rows(const Model& model, const StepOptions& options, StepRecord& r)
   add_equality_rows(context, r.rows);
   add_joint_limit_rows(context, r.rows);
   add_dry_friction_rows(context, r.rows);
+  add_tendon_spring_rows(context, r.rows);
 }
 
 // Leaves the rows of the islands that have one of these trees.

@@ -134,6 +134,8 @@ bool StepLinearization::state_ambiguous() {
     const Block& block = r.rows.blocks[row.block];
     if (block.type == BlockType::equality && block.corner) return true;
   }
+  for (const BodyRows& b : r.rows.body_rows)
+    if (b.contact < 0 && r.rows.blocks[b.block].corner) return true;
 
   // Servos at the bound of their force: on its other side the step has another gain.
   const StepMotion motion{r.gains.rule, options_->constraints.timestep, r.v.data(), r.v_next.data()};
