@@ -113,7 +113,7 @@ struct TriangleSurface {
   std::vector<int> node_count;   ///< of a leaf: how many
   std::vector<int> leaf_triangles;
 
-  /// Of a height field: heights are rows x columns vertices, row by row; else 0.
+  /// Of a height field: its first rows x columns vertices are the grid, row by row; walls and a floor follow. Else 0.
   int rows = 0;
   int columns = 0;
 
@@ -122,6 +122,7 @@ struct TriangleSurface {
   std::string name;
   int num_vertices() const { return static_cast<int>(vertices.size() / 3); }
   int num_triangles() const { return static_cast<int>(triangles.size() / 3); }
+  int num_heights() const { return rows * columns; }
 };
 
 /// A fixed tendon: its length is sum_i coefficients[i] q of joints[i], hinges and slides.

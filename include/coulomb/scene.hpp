@@ -63,6 +63,7 @@ struct HeightFieldOptions {
   int rows = 0;                         ///< >= 2
   int columns = 0;                      ///< >= 2
   std::array<double, 2> spacing{1, 1};  ///< m: between columns, along x, and between rows, along y
+  double base = 1;                      ///< m, > 0: from the lowest height down to the floor of the solid
 };
 
 struct ShapeOptions {

@@ -142,9 +142,8 @@ void bind_geometries(Class& cls) {
         return view(surface_at(nb::cast<const Model&>(self), surface).vertices, self, 3);
       },
       nb::arg("surface"), nb::sig("def surface_vertices(self, surface: int) -> numpy.ndarray"),
-      "(n, 3) m: vertices of a height field (row by row) or triangle mesh, in its geometry's frame. IndexError if "
-      "there "
-      "is no such surface.");
+      "(n, 3) m: vertices of a height field or triangle mesh, in its geometry's frame. Of a field, the rows x columns "
+      "vertices of the grid come first, row by row, then those of its floor. IndexError if there is no such surface.");
   cls.def(
       "surface_triangles",
       [](nb::handle self, int surface) {

@@ -207,10 +207,11 @@ void bind_surfaces(nb::class_<Scene>& cls) {
   cls.def(
       "add_heightfield",
       [](Scene& scene, ArrayLike heights, ArrayLike spacing, ArrayLike position, ArrayLike quaternion, Number friction,
-         Number restitution, double compliance, Number stiffness, Number dashpot, double scale,
+         Number restitution, double compliance, Number stiffness, Number dashpot, double scale, double base,
          const std::string& name) {
         const ArrayIn grid(heights, "heights", {-1, -1});
-        HeightFieldOptions field{grid.vector(), static_cast<int>(grid.shape(0)), static_cast<int>(grid.shape(1)), {}};
+        HeightFieldOptions field{
+            grid.vector(), static_cast<int>(grid.shape(0)), static_cast<int>(grid.shape(1)), {}, base};
         const bool is_number = PyNumber_Check(spacing.ptr()) && !PySequence_Check(spacing.ptr());
         if (is_number) field.spacing.fill(*ArrayIn(spacing, "spacing", {}).data());
         else field.spacing = read<2>(spacing, "spacing");
@@ -221,10 +222,12 @@ void bind_surfaces(nb::class_<Scene>& cls) {
       nb::arg("position").none() = nb::make_tuple(0.0, 0.0, 0.0),
       nb::arg("quaternion").none() = nb::make_tuple(1.0, 0.0, 0.0, 0.0), nb::arg("friction") = nb::none(),
       nb::arg("restitution") = nb::none(), nb::arg("compliance") = 0.0, nb::arg("contact_stiffness") = nb::none(),
-      nb::arg("contact_dashpot") = nb::none(), nb::arg("contact_scale") = 1.0, nb::arg("name") = "",
+      nb::arg("contact_dashpot") = nb::none(), nb::arg("contact_scale") = 1.0, nb::arg("base") = 1.0,
+      nb::arg("name") = "",
       "Ground by its heights, fixed to the world. heights: (rows, columns) m, at least 2 x 2. spacing: m between "
       "neighbours, a number or (along x, along y). The field is centred on the z axis of its frame, columns along x, "
-      "rows along y; a cell is two triangles, cut from (row, column) to (row + 1, column + 1). Parameter "
+      "rows along y; a cell is two triangles, cut from (row, column) to (row + 1, column + 1). base: m from "
+      "the lowest height down to the floor of the solid, which has walls below its border. Parameter "
       "'heights/<name>'." COULOMB_SURFACE_DOC);
   cls.def(
       "add_triangle_mesh",

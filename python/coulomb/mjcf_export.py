@@ -38,7 +38,9 @@ def _turned(quaternion, vector):
 
 
 def _lowest(model, index):
-    return float(model.surface_vertices(model.geometry_mesh[index])[:, 2].min())
+    surface = model.geometry_mesh[index]
+    rows, columns = model.heightfield_shape(surface)
+    return float(model.surface_vertices(surface)[: rows * columns, 2].min())
 
 
 def _field(model, index):
@@ -50,8 +52,9 @@ def _field(model, index):
             f"to_mjcf: geometry {model.geometry_names[index]!r} is a triangle mesh; MuJoCo has height fields and convex shapes only"
         )
     vertices = np.asarray(model.surface_vertices(surface))
-    heights = vertices[:, 2] - _lowest(model, index)
-    size = [vertices[:, 0].max(), vertices[:, 1].max(), max(heights.max(), 1e-9), 1.0]
+    heights = vertices[: rows * columns, 2] - _lowest(model, index)
+    base = _lowest(model, index) - vertices[-1, 2]
+    size = [vertices[:, 0].max(), vertices[:, 1].max(), max(heights.max(), 1e-9), base]
     # MuJoCo reads images from the top row down.
     shares = (heights / size[2]).reshape(rows, columns)[::-1]
     return f'<hfield name="h{index}" nrow="{rows}" ncol="{columns}" size="{_numbers(size)}" elevation="{_numbers(shares.ravel())}"/>'

@@ -194,6 +194,34 @@ def test_corners_and_edges_of_the_surface_hold():
         assert np.linalg.norm(force) == pytest.approx(9.81 * 2e-3, rel=1e-6)
 
 
+@pytest.mark.parametrize("kind", SHAPES)
+@pytest.mark.parametrize("angle", [0.0, 0.4, 2.0])
+def test_a_body_that_leaves_the_field_gains_nothing(kind, angle):
+    """Off the border, down its wall, and against the wall from outside: energy falls, nothing is found deep in the ground."""
+    toward = np.array([np.cos(angle), np.sin(angle), 0])
+    for start, speed in ((0.2, 1.5), (0.27, 0.3), (0.6, -2.0)):
+        model = on(lambda scene: scene.add_heightfield(np.zeros((9, 11)), SPACING), kind, start * toward + [0, 0, 0.12])
+        sim = coulomb.Simulator(model)
+        q, v = model.neutral()
+        v[:3], v[3:] = speed * toward, (1, 2, 1)
+        energy = sum(model.energy(q, v))
+        for _ in range(300):
+            q, v = sim.step(q, v)
+            now = sum(model.energy(q, v))
+            assert sim.status.converged, sim.status
+            assert now <= energy + 2e-3
+            assert max((c.depth for c in sim.contacts), default=0) < 5e-3
+            energy = now
+
+
+def test_heights_stay_above_the_floor():
+    model = on(lambda scene: scene.add_heightfield(np.zeros((3, 3)), 1, base=0.5, name="t"), "sphere")
+    heights = np.zeros(9)
+    heights[4] = -0.5
+    with pytest.raises(ValueError, match=r"heights/t.*\[4\].*floor"):
+        model.with_parameters({"heights/t": heights})
+
+
 def test_a_room_of_triangles_holds_a_ball():
     """The inside of a cube: triangles that face inwards, walls at right angles."""
     s = 0.2
@@ -324,13 +352,13 @@ def test_saved_pickled_and_changed():
     again = pickle.loads(pickle.dumps(model))
     assert (np.asarray(again.surface_vertices(0)) == model.surface_vertices(0)).all()
     assert model.heightfield_shape(0) == (6, 7)
-    assert model.surface_vertices(0)[:, 2].reshape(6, 7) == pytest.approx(heights)
-    x = model.surface_vertices(0)[:, 0].reshape(6, 7)
+    assert model.surface_vertices(0)[:42, 2].reshape(6, 7) == pytest.approx(heights)
+    x = model.surface_vertices(0)[:42, 0].reshape(6, 7)
     assert x[0] == pytest.approx(0.1 * (np.arange(7) - 3))
     changed = model.with_parameters({"heights/t": heights.ravel() + 1})
     assert (changed.geometry_mesh == model.geometry_mesh).all()
-    assert changed.surface_vertices(0)[:, 2].reshape(6, 7) == pytest.approx(heights + 1)
-    assert model.surface_vertices(0)[:, 2].reshape(6, 7) == pytest.approx(heights)
+    assert changed.surface_vertices(0)[:42, 2].reshape(6, 7) == pytest.approx(heights + 1)
+    assert model.surface_vertices(0)[:42, 2].reshape(6, 7) == pytest.approx(heights)
 
 
 SQUARE = [[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]]
@@ -338,6 +366,7 @@ WRONG = {
     "one row": (lambda s: s.add_heightfield(np.zeros((1, 5)), 1), "at least two rows of two"),
     "spacing": (lambda s: s.add_heightfield(np.zeros((3, 3)), 0), r"spacing\[0\]"),
     "height": (lambda s: s.add_heightfield([[0, np.nan], [0, 0]], 1), "heights"),
+    "base": (lambda s: s.add_heightfield(np.zeros((2, 2)), 1, base=0), "base"),
     "no triangle": (lambda s: s.add_triangle_mesh(SQUARE, np.zeros((0, 3))), "at least one triangle"),
     "index": (lambda s: s.add_triangle_mesh(SQUARE, [[0, 1, 4]]), r"triangles\[0\]: 4 is none of its 4 vertices"),
     "half an index": (lambda s: s.add_triangle_mesh(SQUARE, [[0, 1, 1.5]]), r"triangles\[0, 2\]"),

@@ -19,10 +19,11 @@ DOCUMENT = f"""<mujoco><option timestep="0.002"/><asset>
 
 
 def heights_of(model, points):
-    """Of the surface's triangles below each (x, y), in the geometry's frame."""
+    """Of the surface's triangles below each (x, y), in the geometry's frame; walls and floor come after the cells."""
     surface = model.geometry_mesh[0]
     vertices = np.asarray(model.surface_vertices(surface))
-    triangles = np.asarray(model.surface_triangles(surface))
+    rows, columns = model.heightfield_shape(surface)
+    triangles = np.asarray(model.surface_triangles(surface))[: 2 * (rows - 1) * (columns - 1)]
     a, b, c = (vertices[triangles[:, k]] for k in range(3))
     found = []
     for x, y in points:
@@ -100,7 +101,8 @@ def test_a_triangle_mesh_is_not_written():
 def test_it_is_seen():
     for model in (coulomb.load(DOCUMENT), _scene()):
         visual = visuals_of(model)[0]
-        assert visual.kind == "mesh" and len(visual.faces) == 2 * (ROWS - 1) * (COLUMNS - 1)
+        walls = 6 * (ROWS + COLUMNS - 2)  # and the floor: three triangles for every edge of the border
+        assert visual.kind == "mesh" and len(visual.faces) == 2 * (ROWS - 1) * (COLUMNS - 1) + walls
         assert visual.vertices == pytest.approx(np.asarray(model.surface_vertices(0)), abs=1e-6)
     image = coulomb.view.Renderer(coulomb.load(DOCUMENT), width=64, height=48).render(
         coulomb.load(DOCUMENT).neutral()[0]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..scene import Scene
 from .meshes import simplified
 from .visuals import Visual
 
@@ -115,14 +116,15 @@ def _mesh(compiled, mesh):
 def _field(compiled, field):
     """The triangles of a height field, as they collide."""
     rows, columns = int(compiled.hfield_nrow[field]), int(compiled.hfield_ncol[field])
-    half_x, half_y, top, _ = compiled.hfield_size[field]
+    half_x, half_y, top, base = (float(x) for x in compiled.hfield_size[field])
     first = int(compiled.hfield_adr[field])
-    x, y = np.meshgrid(np.linspace(-half_x, half_x, columns), np.linspace(-half_y, half_y, rows))
     heights = top * np.asarray(compiled.hfield_data[first : first + rows * columns], dtype=float)
-    v = np.arange(rows * columns).reshape(rows, columns)
-    corners = [part.ravel() for part in (v[:-1, :-1], v[:-1, 1:], v[1:, 1:], v[1:, :-1])]
-    faces = np.concatenate([np.stack([corners[i] for i in cut], 1) for cut in ((0, 1, 2), (0, 2, 3))])
-    return np.stack([x.ravel(), y.ravel(), heights], 1), faces
+    scene = Scene()
+    scene.add_heightfield(
+        heights.reshape(rows, columns), (2 * half_x / (columns - 1), 2 * half_y / (rows - 1)), base=base
+    )
+    model = scene.build()
+    return np.array(model.surface_vertices(0)), np.array(model.surface_triangles(0))
 
 
 def _rgba(compiled, geom):

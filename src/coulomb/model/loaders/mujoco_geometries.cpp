@@ -59,6 +59,7 @@ std::shared_ptr<const TriangleSurface> height_field(const MujocoFields& f, int f
   out.spacing = {2 * size[0] / (out.columns - 1), 2 * size[1] / (out.rows - 1)};
   for (long i = first; i < first + count; ++i)
     out.heights.push_back(size[2] * found->second[i]);
+  out.base = size[3];
   return make_height_field(out, what);
 }
 

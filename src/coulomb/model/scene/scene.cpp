@@ -319,7 +319,7 @@ SceneElement Scene::add_heightfield(const HeightFieldOptions& field, const Surfa
   if (static_cast<long>(field.heights.size()) != static_cast<long>(field.rows) * field.columns)
     throw std::invalid_argument(what + " heights: " + std::to_string(field.heights.size()) + " numbers, expected " +
                                 std::to_string(field.rows) + " x " + std::to_string(field.columns));
-  auto surface = make_height_field({field.heights, field.rows, field.columns, field.spacing}, what);
+  auto surface = make_height_field({field.heights, field.rows, field.columns, field.spacing, field.base}, what);
   return add_surface(what, std::move(surface), "heightfield", options);
 }
 

@@ -190,6 +190,42 @@ class SurfaceBuilder {
   const std::string& what_;
 };
 
+/// The vertices of a grid's border, counter-clockwise seen from above.
+std::vector<int> border_of_grid(int rows, int columns) {
+  std::vector<int> out;
+  for (int column = 0; column < columns - 1; ++column)
+    out.push_back(column);
+  for (int row = 0; row < rows - 1; ++row)
+    out.push_back(row * columns + columns - 1);
+  for (int column = columns - 1; column > 0; --column)
+    out.push_back((rows - 1) * columns + column);
+  for (int row = rows - 1; row > 0; --row)
+    out.push_back(row * columns);
+  return out;
+}
+
+/// Walls from the grid's border down to `floor`, and a fan of triangles that closes them.
+void add_base(int rows, int columns, double floor, std::vector<double>& vertices, std::vector<int>& triangles) {
+  const std::vector<int> border = border_of_grid(rows, columns);
+  const int first = rows * columns;
+  const int count = static_cast<int>(border.size());
+  for (int v : border) {
+    const double x = vertices[3 * v];
+    const double y = vertices[3 * v + 1];
+    vertices.insert(vertices.end(), {x, y, floor});
+  }
+  const int middle = first + count;
+  vertices.insert(vertices.end(), {0, 0, floor});
+  for (int k = 0; k < count; ++k) {
+    const int next = (k + 1) % count;
+    const int below = first + k;
+    const int next_below = first + next;
+    triangles.insert(triangles.end(), {below, next_below, border[next]});
+    triangles.insert(triangles.end(), {below, border[next], border[k]});
+    triangles.insert(triangles.end(), {next_below, below, middle});
+  }
+}
+
 }  // namespace
 
 std::shared_ptr<const TriangleSurface> make_triangle_surface(const std::vector<double>& vertices,
@@ -218,6 +254,7 @@ std::shared_ptr<const TriangleSurface> make_height_field(const HeightField& fiel
                                 "; at least two rows of two are needed");
   for (int i = 0; i < 2; ++i)
     checks::positive(what + " spacing[" + std::to_string(i) + "]", field.spacing[i]);
+  checks::positive(what + " base", field.base);
   checks::finite(what + " heights", field.heights.data(), static_cast<int>(field.heights.size()));
 
   // Vertices row by row, and two triangles a cell.
@@ -235,6 +272,8 @@ std::shared_ptr<const TriangleSurface> make_height_field(const HeightField& fiel
       const int v = row * columns + column;
       triangles.insert(triangles.end(), {v, v + 1, v + columns + 1, v, v + columns + 1, v + columns});
     }
+  const double lowest = *std::min_element(field.heights.begin(), field.heights.end());
+  add_base(rows, columns, lowest - field.base, vertices, triangles);
 
   auto out = std::make_shared<TriangleSurface>();
   out->vertices = std::move(vertices);
