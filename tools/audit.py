@@ -21,7 +21,7 @@ from pathlib import Path
 import auditing  # noqa: F401  (registers the rules)
 from auditing.measures import RULES, Measure
 from auditing.report import Tally
-from auditing.trials import KINDS, LAWS, Trial
+from auditing.trials import KINDS, LAWS, Trial, laws_of
 
 from coulomb.progress import Bar
 
@@ -68,7 +68,7 @@ def _tasks(options, deadline):
     )
     for seed in seeds:
         for law in options.law:
-            for kind in options.kind:
+            for kind in (k for k in options.kind if law in laws_of(k)):
                 if time.monotonic() > deadline:
                     return
                 yield kind, law, seed, tuple(options.rule)
@@ -114,6 +114,8 @@ def one(options):
     """One trial, with everything that was measured."""
     broken = False
     for kind, law in itertools.product(options.kind, options.law):
+        if law not in laws_of(kind):
+            continue
         measures = measured(kind, law, options.seed, options.rule)
         for name, m in measures.items():
             broken |= m.broken

@@ -87,7 +87,9 @@ class View:
 
 @dataclass
 class Shape:
-    """size: as MJCF has it (radius and half-length, half-sides, semi-axes); of a mesh its vertices (n, 3). touches: takes part in contact."""
+    """size: as MJCF has it (radius and half-length, half-sides, semi-axes); of a mesh its vertices (n, 3); of a height field (half sides x and y, the
+    largest height, shares of it (rows, columns), whose least is 0 and largest 1, and whose cells are flat, so that a mirror has the same triangles).
+    touches: takes part in contact."""
 
     kind: str
     size: tuple
@@ -214,7 +216,7 @@ class _Writer:
         self.places = {None: (np.zeros(3), np.array(IDENTITY))}
         for body in draft.bodies:
             self.places[body.name] = (view.point(body.position), view.attitude(body.quaternion))
-        self.meshes = []
+        self.assets = []
 
     def local(self, parent, point):
         position, quaternion = self.places[parent]
@@ -230,8 +232,17 @@ class _Writer:
         where = self.pose(parent, view.point(shape.position), view.attitude(shape.quaternion))
         if shape.kind == "mesh":
             vertices = np.asarray(shape.size) * ([-1, 1, 1] if view.mirror else 1)
-            self.meshes.append(f'<mesh name="{name}" inertia="convex" vertex="{_numbers(vertices.ravel())}"/>')
+            self.assets.append(f'<mesh name="{name}" inertia="convex" vertex="{_numbers(vertices.ravel())}"/>')
             size = f'mesh="{name}"'
+        elif shape.kind == "hfield":
+            half_x, half_y, top, shares = shape.size
+            shares = np.asarray(shares)[::-1, :: -1 if view.mirror else 1]  # MJCF begins with the row at the largest y
+            rows, columns = shares.shape
+            self.assets.append(
+                f'<hfield name="{name}" nrow="{rows}" ncol="{columns}" size="{_numbers([half_x, half_y, top, 0.5])}" '
+                f'elevation="{_numbers(shares.ravel())}"/>'
+            )
+            size = f'hfield="{name}"'
         else:
             size = f'size="{_numbers(shape.size)}"'
         mass = "" if parent is None else f' mass="{_numbers(shape.mass)}"'
@@ -306,7 +317,7 @@ class _Writer:
         return f"""<mujoco>
 <compiler angle="radian" autolimits="false" balanceinertia="false" boundmass="0" boundinertia="0"/>
 <option timestep="{_numbers(self.draft.timestep)}" gravity="{_numbers(self.view.vector(self.draft.gravity))}" {options}/>
-<asset>{newline.join(self.meshes)}</asset>
+<asset>{newline.join(self.assets)}</asset>
 <worldbody>
 {newline.join(world + roots)}
 </worldbody>

@@ -187,6 +187,27 @@ def terrain(random):
     return draft
 
 
+def fields(random):
+    """Bodies fall and roll onto a height field of slopes and ridges, at its border, too."""
+    draft = Draft(timestep=float(random.choice([1e-3, 2e-3, 4e-3])), horizon=0.8, deepest=1e-2)
+    spacing, counts = log_uniform(random, 0.05, 0.3), random.integers(4, 12, 2)
+
+    # Sums of a profile along each axis: flat cells. In 64ths, which no file format rounds, from 0 to 1.
+    profiles = []
+    for count in counts:
+        profile = random.integers(0, 33, count) / 64
+        profile[random.permutation(count)[:2]] = 0, 0.5
+        profiles.append(profile)
+    half = 0.5 * spacing * (counts - 1)
+    rise = spacing * float(random.choice([1e-9, 1e-4, 0.1, 0.3]))
+    size = (half[1], half[0], rise, profiles[0][:, None] + profiles[1])
+    at = (*random.uniform(-half[::-1], half[::-1]), -rise)
+    draft.fixed.append(Shape("hfield", size, at, friction=0.6, name="field"))
+    for k in range(int(random.integers(1, 4))):
+        drop(draft, random, k, 0.15, [1, 1, 0.3, 2, 2, 2])
+    return draft
+
+
 def stacks(random):
     """Boxes and cylinders that stand on one another, as built or a little turned; some pushed. They stay."""
     draft = Draft(timestep=float(random.choice([1e-3, 2e-3])), horizon=0.6, deepest=1e-5)

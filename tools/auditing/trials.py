@@ -19,6 +19,7 @@ KINDS = {
     "rolling": loose_scenes.rolling,
     "heaps": loose_scenes.heaps,
     "terrain": loose_scenes.terrain,
+    "fields": loose_scenes.fields,
     "stacks": loose_scenes.stacks,
     "thrown": loose_scenes.thrown,
     "collisions": loose_scenes.collisions,
@@ -49,11 +50,17 @@ LAWS = {
     "bdf1": {"contact": "penalty", "stepper": "bdf1"},
     "bdf2": {"contact": "penalty", "stepper": "bdf2"},
 }
+REFUSED = {("fields", "split")}  # steps are not split at impacts on surfaces
 HARD = ("ncp", "lcp", "split")
 SEMI_IMPLICIT = ("ncp", "lcp", "soft", "penalty")
 IMPLICIT = ("bdf1", "bdf2")
 SOFT_SURFACE = {"contact_stiffness": 2e4, "contact_dashpot": 200.0}
 SAMPLES = 4  # states of a run that rules look at more closely
+
+
+def laws_of(kind):
+    """The laws that a kind of scene has."""
+    return [law for law in LAWS if (kind, law) not in REFUSED]
 
 
 @dataclass

@@ -107,15 +107,6 @@ void for_each_near(const TriangleSurface& s, const Box& box, Visit visit) {
 
 const double* corner(const TriangleSurface& s, int t, int k) { return &s.vertices[3 * s.triangles[3 * t + k % 3]]; }
 
-/// The corner of triangle t that is not on the edge (v, w).
-const double* opposite(const TriangleSurface& s, int t, int v, int w) {
-  for (int k = 0; k < 3; ++k) {
-    const int u = s.triangles[3 * t + k];
-    if (u != v && u != w) return &s.vertices[3 * u];
-  }
-  return corner(s, t, 0);
-}
-
 /// Is x, a point of the triangle's plane, on the triangle?
 bool is_over(const TriangleSurface& s, int t, const double* x) {
   const double* n = &s.normals[3 * t];
@@ -459,7 +450,7 @@ class SurfaceCollider {
       double arm[3];
       sub3(touched[i].point_b, first, arm);
       const double place = dot3(arm, along) / length;
-      if (!edge_has_normal(t, k, touched[i])) continue;
+      if (!edge_has_normal(t, k, along, touched[i].normal)) continue;
 
       // An end is a corner, which has its own contacts; but in a notch between two ridges the end of each touches a side of A by itself.
       if (place < on_border || place > 1 - on_border) {
@@ -481,14 +472,16 @@ class SurfaceCollider {
     return true;
   }
 
-  /// Is the contact's normal between those of the edge's two faces?
-  bool edge_has_normal(int t, int k, const Contact& c) const {
-    const int v = s_.triangles[3 * t + k];
-    const int w = s_.triangles[3 * t + (k + 1) % 3];
+  /// Is the normal between those of the two faces of edge k of t, whose direction is `along`? A normal that leans along the edge, as that of
+  /// a face of A that lies on it, counts by what it has across the edge: how the faces are cut into triangles does not matter.
+  bool edge_has_normal(int t, int k, const double* along, const double* normal) const {
     const int other = s_.across[3 * t + k];
-    if (rises(c.normal, c.point_b, opposite(s_, t, v, w))) return false;
-    if (other < 0) return dot3(c.normal, &s_.normals[3 * t]) > 0;
-    return !rises(c.normal, c.point_b, opposite(s_, other, v, w));
+    double into_face[3];
+    cross3(&s_.normals[3 * t], along, into_face);
+    if (dot3(normal, into_face) > cone_sine) return false;
+    if (other < 0) return dot3(normal, &s_.normals[3 * t]) > 0;
+    cross3(along, &s_.normals[3 * other], into_face);
+    return !(dot3(normal, into_face) > cone_sine);
   }
 
   // The contacts that stay.
