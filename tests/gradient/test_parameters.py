@@ -110,6 +110,24 @@ def on_a_mesh(random):
     return model, q, v
 
 
+STAND = """<mujoco><worldbody>
+<body name="stand" pos=".1 .2 .5" euler="10 20 0"><geom name="plate" type="box" size=".3 .3 .02"/>
+  <body pos="0 0 .3"><joint axis="0 1 0"/><geom type="capsule" size=".03" fromto="0 0 0 .2 .1 0" mass="1"/></body></body>
+<body name="ball" pos=".1 .2 .63"><freejoint/><geom size=".05" mass="1"/></body></worldbody></mujoco>"""
+
+
+def on_a_stand(random):
+    """A fixed body that carries an arm, and on which a ball rolls."""
+    model = coulomb.load(STAND, floating_base=False)
+    q, v = model.neutral()
+    sim = coulomb.Simulator(model)
+    for _ in range(120):
+        q, v = sim.step(q, v)
+    q[3] -= 1e-3  # into the plate, away from the kink at no depth
+    v = v + 0.01 * random.normal(size=model.nv)
+    return model, q, v
+
+
 def sizes_of(name, value):
     """What one unit of a change is, per scalar."""
     kind = name.split("/")[0]
@@ -204,7 +222,7 @@ def states(name):
         yield model, qs[state], vs[state], 0.1 * random.normal(size=model.nu), names
 
 
-BUILDS = [*CONTACT_SCENES, mixed, at_a_limit, bouncing, of_pairs, soft, on_a_mesh]
+BUILDS = [*CONTACT_SCENES, mixed, at_a_limit, bouncing, of_pairs, soft, on_a_mesh, on_a_stand]
 
 
 @functools.cache
