@@ -361,8 +361,8 @@ bool are_fixed_known(const Model& model, const double* body_position, const doub
   FixedPlaces& places = w.fixed;
   bool same = places.known && places.least_margin == w.least_margin;
 
-  // Bodies that are fixed do not travel, and are where the model has them.
-  if (same && places.of_model == model.fixed_poses) return true;
+  // Bodies that are fixed do not travel, and are where the model has them, if it has them at all.
+  if (same && model.fixed_poses != nullptr && places.of_model == model.fixed_poses) return true;
   places.of_model = model.fixed_poses;
   bool travels = false;
   double* kept = places.poses.data();
