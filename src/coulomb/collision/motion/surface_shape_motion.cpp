@@ -3,9 +3,10 @@
 #include <cmath>
 
 #include "coulomb/base/small_math.hpp"
+#include "coulomb/collision/contact.hpp"
 #include "coulomb/collision/motion/shape_motion.hpp"
 #include "coulomb/collision/motion/surface_motion.hpp"
-#include "coulomb/collision/narrow_phase/surface_contacts.hpp"
+#include "coulomb/collision/narrow_phase/surface_queries.hpp"
 #include "coulomb/collision/shape.hpp"
 
 namespace coulomb {

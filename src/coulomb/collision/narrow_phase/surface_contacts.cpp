@@ -8,17 +8,18 @@
 
 #include "coulomb/collision/narrow_phase/convex_convex.hpp"
 #include "coulomb/collision/narrow_phase/primitives_half_space.hpp"
+#include "coulomb/collision/narrow_phase/surface_queries.hpp"
 
 namespace coulomb {
 namespace {
 
-constexpr double on_border = 1e-9;   // of the side: a foot so far outside belongs to the face
+using namespace surface;
+
 constexpr double cone_sine = 1e-9;   // so far outside of its cone a normal belongs to the edge
 constexpr double most_tilt = 0.5;    // sine: a normal so far from across a ridge still belongs to the end of the ridge
 constexpr double one_plane = 1e-12;  // sines, and offsets over the size: faces that are one
 constexpr double same_face = 1e-9;   // 1 - cosine, and of the size: the same contact with two faces of one plane
 constexpr double upright_sine = 0.02;  // below it a cylinder stands on four points of its cap, as on a half-space
-constexpr double most_beyond = 2;      // depths: a foot so far beyond a valley still belongs to the face
 constexpr double nearest_faces = 1.5;  // depths: faces that a point in the solid has to get out of
 constexpr double touching = 1e-6;      // m: contacts so near are kept before others
 constexpr int most_found = 32;         // contacts that are collected before they are thinned out
@@ -36,27 +37,6 @@ int mixed(int point, int triangle) {
   return static_cast<int>((x ^ x >> 15) & 0x0FFFFFFFu);
 }
 
-struct Box {
-  double low[3];
-  double high[3];
-
-  bool meets(const double* node) const {
-    for (int i = 0; i < 3; ++i)
-      if (node[i] > high[i] || node[3 + i] < low[i]) return false;
-    return true;
-  }
-  bool holds(const double* x) const {
-    for (int i = 0; i < 3; ++i)
-      if (x[i] > high[i] || x[i] < low[i]) return false;
-    return true;
-  }
-  bool meets(const double* x, const double* y) const {
-    for (int i = 0; i < 3; ++i)
-      if (std::min(x[i], y[i]) > high[i] || std::max(x[i], y[i]) < low[i]) return false;
-    return true;
-  }
-};
-
 /// The shape's box in its frame of reference, wider by `margin` on every side.
 Box box_of(const Shape& a, double margin) {
   Box out;
@@ -73,125 +53,6 @@ Box box_of(const Shape& a, double margin) {
     out.low[i] = p[i] - margin;
   }
   return out;
-}
-
-/// Visits the triangles whose boxes meet `box` until `visit` returns false.
-template <class Visit>
-void for_each_near(const TriangleSurface& s, const Box& box, Visit visit) {
-  constexpr int most_levels = 64;  // a tree of halves has fewer
-  int stack[most_levels];
-  int depth = 0;
-  stack[depth++] = 0;
-  while (depth > 0) {
-    const int node = stack[--depth];
-    if (!box.meets(&s.node_box[6 * node])) continue;
-    if (s.node_count[node] == 0) {
-      stack[depth++] = s.node_second[node];
-      stack[depth++] = node + 1;
-      continue;
-    }
-    const int first = -1 - s.node_second[node];
-    for (int k = first; k < first + s.node_count[node]; ++k) {
-      const int t = s.leaf_triangles[k];
-      double own[6];
-      for (int i = 0; i < 3; ++i) {
-        const double x[3] = {s.vertices[3 * s.triangles[3 * t] + i], s.vertices[3 * s.triangles[3 * t + 1] + i],
-                             s.vertices[3 * s.triangles[3 * t + 2] + i]};
-        own[i] = std::min({x[0], x[1], x[2]});
-        own[3 + i] = std::max({x[0], x[1], x[2]});
-      }
-      if (box.meets(own) && !visit(t)) return;
-    }
-  }
-}
-
-const double* corner(const TriangleSurface& s, int t, int k) { return &s.vertices[3 * s.triangles[3 * t + k % 3]]; }
-
-/// Is x, a point of the triangle's plane, on the triangle?
-bool is_over(const TriangleSurface& s, int t, const double* x) {
-  const double* n = &s.normals[3 * t];
-  for (int k = 0; k < 3; ++k) {
-    double side[3];
-    double arm[3];
-    double across[3];
-    sub3(corner(s, t, k + 1), corner(s, t, k), side);
-    sub3(x, corner(s, t, k), arm);
-    cross3(side, arm, across);
-    if (dot3(across, n) < -on_border * dot3(side, side)) return false;
-  }
-  return true;
-}
-
-/// The point of the triangle nearest to x, of which `foot` is the projection on its plane.
-void nearest_on_triangle(const TriangleSurface& s, int t, const double* x, const double* foot, double* nearest) {
-  if (is_over(s, t, foot)) {
-    copy3(foot, nearest);
-    return;
-  }
-  double least = nowhere;
-  for (int k = 0; k < 3; ++k) {
-    double side[3];
-    double arm[3];
-    double y[3];
-    sub3(corner(s, t, k + 1), corner(s, t, k), side);
-    sub3(x, corner(s, t, k), arm);
-    copy3(corner(s, t, k), y);
-    axpy3(std::clamp(dot3(arm, side) / dot3(side, side), 0.0, 1.0), side, y);
-    sub3(x, y, arm);
-    if (dot3(arm, arm) >= least) continue;
-    least = dot3(arm, arm);
-    copy3(y, nearest);
-  }
-}
-
-/// How deep x lies in the solid, by the nearest place of the surface; 0: in front of it, although `depth` behind some face, as on the other
-/// side of a ridge. Of faces that are equally near, that counts which sees x the least aslant.
-double depth_in_solid(const TriangleSurface& s, const double* x, double depth) {
-  Box box;
-  const double reach = depth * (1 + on_border) + 1e-12;
-  for (int i = 0; i < 3; ++i) {
-    box.low[i] = x[i] - reach;
-    box.high[i] = x[i] + reach;
-  }
-  double least = nowhere;
-  double best_height = 1;
-  for_each_near(s, box, [&](int t) {
-    double arm[3];
-    double foot[3];
-    double y[3];
-    sub3(x, corner(s, t, 0), arm);
-    const double height = dot3(&s.normals[3 * t], arm);
-    copy3(x, foot);
-    axpy3(-height, &s.normals[3 * t], foot);
-    nearest_on_triangle(s, t, x, foot, y);
-    sub3(x, y, arm);
-    const double distance = norm3(arm);
-    const bool is_nearer = distance < least * (1 - on_border);
-    const bool as_near = distance <= least * (1 + on_border);
-    if (is_nearer || (as_near && std::abs(height) > std::abs(best_height))) best_height = height;
-    least = std::min(least, distance);
-    return true;
-  });
-  return best_height < 0 ? least : 0;
-}
-
-/// Is the foot of a point at `height` < 0 behind triangle t, which is not on it, inside of the solid beyond a valley, where the point has to
-/// get out of both faces?
-bool is_beyond_valley(const TriangleSurface& s, int t, const double* foot, double height) {
-  const double* n = &s.normals[3 * t];
-  for (int k = 0; k < 3; ++k) {
-    double side[3];
-    double arm[3];
-    double across[3];
-    sub3(corner(s, t, k + 1), corner(s, t, k), side);
-    sub3(foot, corner(s, t, k), arm);
-    cross3(side, arm, across);
-    const double beyond = -dot3(across, n) / norm3(side);
-    if (beyond <= on_border * norm3(side)) continue;
-    const int other = s.across[3 * t + k];
-    if (other < 0 || beyond > -most_beyond * height || !(dot3(arm, &s.normals[3 * other]) < 0)) return false;
-  }
-  return true;
 }
 
 /// Does a plane with this normal through x have the surface's point y in front of it?
@@ -589,80 +450,6 @@ int collide_convex_surface(const Shape& a, const Shape& b, double margin, const 
   for (int k = 0; k < count; ++k)
     place_contact(b, out[k]);
   return count;
-}
-
-bool point_over_surface(const TriangleSurface& surface, const double point[3], double reach, PointOverSurface& out) {
-  Box box;
-  for (int i = 0; i < 3; ++i) {
-    box.low[i] = point[i] - reach;
-    box.high[i] = point[i] + reach;
-  }
-  double nearest = reach;
-  out.triangle = -1;
-  for_each_near(surface, box, [&](int t) {
-    const double* n = &surface.normals[3 * t];
-    double arm[3];
-    double foot[3];
-    sub3(point, corner(surface, t, 0), arm);
-    const double height = dot3(n, arm);
-    if (!(std::abs(height) < nearest)) return true;
-    copy3(point, foot);
-    axpy3(-height, n, foot);
-    if (!is_over(surface, t, foot)) return true;
-    nearest = std::abs(height);
-    out.triangle = t;
-    out.height = height;
-    return true;
-  });
-  return out.triangle >= 0;
-}
-
-bool feature_at(const TriangleSurface& surface, const double point[3], const double normal[3], double tolerance,
-                double sine, SurfaceFeature& out) {
-  Box box;
-  for (int i = 0; i < 3; ++i) {
-    const double reach = tolerance * (1 + std::abs(point[i]));
-    box.low[i] = point[i] - reach;
-    box.high[i] = point[i] + reach;
-  }
-
-  // The face with that normal comes first, then the fewest vertices that the point is between.
-  out = SurfaceFeature{};
-  for_each_near(surface, box, [&](int t) {
-    double turn[3];
-    cross3(&surface.normals[3 * t], normal, turn);
-    if (norm3(turn) <= sine && dot3(&surface.normals[3 * t], normal) > 0 && is_over(surface, t, point)) {
-      out.num = 3;
-      out.triangle = t;
-      for (int k = 0; k < 3; ++k)
-        out.vertices[k] = surface.triangles[3 * t + k];
-      return false;
-    }
-    for (int k = 0; k < 3; ++k) {
-      double along[3];
-      double arm[3];
-      double across[3];
-      sub3(corner(surface, t, k + 1), corner(surface, t, k), along);
-      sub3(point, corner(surface, t, k), arm);
-      const double length = norm3(along);
-      const bool at_corner = norm3(arm) <= tolerance * length;
-      cross3(along, arm, across);
-      const double place = dot3(arm, along);
-      const bool on_edge = norm3(across) <= tolerance * length * length && place > 0 && place < length * length;
-      if (at_corner) {
-        out.num = 1;
-        out.triangle = t;
-        out.vertices[0] = surface.triangles[3 * t + k];
-      } else if (on_edge && out.num != 1) {
-        out.num = 2;
-        out.triangle = t;
-        out.vertices[0] = surface.triangles[3 * t + k];
-        out.vertices[1] = surface.triangles[3 * t + (k + 1) % 3];
-      }
-    }
-    return true;
-  });
-  return out.num > 0;
 }
 
 }  // namespace coulomb

@@ -10,22 +10,4 @@ namespace coulomb {
 int collide_convex_surface(const Shape& a, const Shape& b, double margin, const CollisionOptions& options,
                            CollisionCache::Pair& cache, Contact* out);
 
-/// The triangle nearest to a point of the surface's frame, by its distance along the triangle's normal: negative behind it. False: none of
-/// the triangles that the point lies over or under is nearer than `reach`.
-struct PointOverSurface {
-  int triangle = -1;
-  double height = 0;
-};
-bool point_over_surface(const TriangleSurface& surface, const double point[3], double reach, PointOverSurface& out);
-
-/// What of the surface touches at one of its points with this outward normal: a face (num = 3), else an edge or a corner.
-struct SurfaceFeature {
-  int num = 0;
-  int triangle = -1;
-  int vertices[3];
-};
-/// tolerance: of the triangle's size; sine: between normals. False: there is none.
-bool feature_at(const TriangleSurface& surface, const double point[3], const double normal[3], double tolerance,
-                double sine, SurfaceFeature& out);
-
 }  // namespace coulomb

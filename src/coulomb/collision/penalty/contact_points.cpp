@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "coulomb/collision/narrow_phase/primitives_common.hpp"
-#include "coulomb/collision/narrow_phase/surface_contacts.hpp"
+#include "coulomb/collision/narrow_phase/surface_queries.hpp"
 
 namespace coulomb {
 namespace {
