@@ -28,32 +28,45 @@ SpringRow limit_law(const RowContext& context, const DofRow& row) {
   return {0, one_sided_bias(context.options, row.phi)};
 }
 
-void push_limit(const RowContext& context, DofRow& row, std::uint64_t key, ConstraintRows& rows) {
+/// A block of one row. bound: of a box, N s.
+void push_row(DofRow row, BlockType type, double bound, const SpringRow& law, double weight, std::uint64_t key,
+              ConstraintRows& rows) {
   row.row = rows.num_rows;
   row.block = rows.num_blocks;
-  const SpringRow law = limit_law(context, row);
   row.dbias_dphi = law.bias.slope;
   rows.bias.push_back(law.bias.value);
   if (law.compliance > 0) {
     rows.compliance.resize(row.row, 0.0);
     rows.compliance.push_back(law.compliance);
   }
-
-  // The mean of the joint's own; of a tendon the sum that its coefficients make.
-  double weight = 0;
-  for (int i = 0; i < row.num; ++i) {
-    const double own = context.model.dof_weight[row.dof[i]];
-    weight += row.tendon < 0 ? own / row.num : row.coefficient[i] * row.coefficient[i] * own;
-  }
-  if (!(weight > 0)) weight = 1;
-  rows.weight.push_back(weight);
-
-  rows.blocks.push_back({BlockType::limit, row.row, 1, 0, 0, row.phi > 0});
+  rows.weight.push_back(weight > 0 ? weight : 1);
+  rows.blocks.push_back({type, row.row, 1, 0, bound, type == BlockType::limit && row.phi > 0});
   rows.blocks.back().corner = law.bias.corner;
   rows.keys.push_back(key);
   ++rows.num_rows;
   ++rows.num_blocks;
   rows.dof_rows.push_back(row);
+}
+
+/// Of a tendon's row: the sum that its coefficients make.
+double tendon_weight(const Model& model, const DofRow& row) {
+  double weight = 0;
+  for (int i = 0; i < row.num; ++i)
+    weight += row.coefficient[i] * row.coefficient[i] * model.dof_weight[row.dof[i]];
+  return weight;
+}
+
+/// Of a joint's row: the mean of its dofs.
+double joint_weight(const Model& model, const DofRow& row) {
+  double weight = 0;
+  for (int i = 0; i < row.num; ++i)
+    weight += model.dof_weight[row.dof[i]] / row.num;
+  return weight;
+}
+
+void push_limit(const RowContext& context, const DofRow& row, std::uint64_t key, ConstraintRows& rows) {
+  const double weight = row.tendon < 0 ? joint_weight(context.model, row) : tendon_weight(context.model, row);
+  push_row(row, BlockType::limit, 0, limit_law(context, row), weight, key, rows);
 }
 
 }  // namespace
@@ -90,23 +103,7 @@ void push_tendon_row(const RowContext& context, int tendon, DofRow row, BlockTyp
                      const SpringRow& law, std::uint64_t key, ConstraintRows& rows) {
   row.tendon = -1;
   row.spring = tendon;
-  row.row = rows.num_rows;
-  row.block = rows.num_blocks;
-  row.dbias_dphi = law.bias.slope;
-  rows.bias.push_back(law.bias.value);
-  if (law.compliance > 0) {
-    rows.compliance.resize(row.row, 0.0);
-    rows.compliance.push_back(law.compliance);
-  }
-  double weight = 0;
-  for (int i = 0; i < row.num; ++i)
-    weight += row.coefficient[i] * row.coefficient[i] * context.model.dof_weight[row.dof[i]];
-  rows.weight.push_back(weight > 0 ? weight : 1);
-  rows.blocks.push_back({type, row.row, 1, 0, bound, type == BlockType::limit && row.phi > 0});
-  rows.keys.push_back(key);
-  ++rows.num_rows;
-  ++rows.num_blocks;
-  rows.dof_rows.push_back(row);
+  push_row(row, type, bound, law, tendon_weight(context.model, row), key, rows);
 }
 
 /// The row of a tendon's length against `rest`: upward, or downward with the sign of a gap to an upper bound.
@@ -161,19 +158,12 @@ void add_dry_friction_rows(const RowContext& context, ConstraintRows& rows) {
   for (int d = 0; d < model.nv; ++d) {
     if (!(model.dof_dry_friction[d] > 0)) continue;
     DofRow row;
-    row.row = rows.num_rows;
-    row.block = rows.num_blocks;
     row.dof[0] = d;
     row.coefficient[0] = 1;
 
     // The impulse is at most that of the friction over the step.
-    rows.bias.push_back(0);
-    rows.weight.push_back(model.dof_weight[d]);
-    rows.blocks.push_back({BlockType::box, row.row, 1, 0, context.options.timestep * model.dof_dry_friction[d], false});
-    rows.keys.push_back(constraint_key(ConstraintKind::dry_friction, std::uint64_t(d)));
-    ++rows.num_rows;
-    ++rows.num_blocks;
-    rows.dof_rows.push_back(row);
+    push_row(row, BlockType::box, context.options.timestep * model.dof_dry_friction[d], {}, model.dof_weight[d],
+             constraint_key(ConstraintKind::dry_friction, std::uint64_t(d)), rows);
   }
 }
 
