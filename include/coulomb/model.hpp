@@ -111,6 +111,8 @@ struct TriangleSurface {
   std::vector<double> node_box;  ///< 6 per node: lower corner, upper corner
   std::vector<int> node_second;  ///< the second child; -1 - k: a leaf with the triangles leaf_triangles[k ..]
   std::vector<int> node_count;   ///< of a leaf: how many
+  std::vector<int>
+      node_plane;  ///< a triangle of the plane that all triangles below lie in, none at the border; -1: there is none
   std::vector<int> leaf_triangles;
 
   /// Of a height field: its first rows x columns vertices are the grid, row by row; walls and a floor follow. Else 0.

@@ -67,9 +67,9 @@ void fields(Archive& archive, ConvexMesh& x) {
 template <class Archive>
 void fields(Archive& archive, TriangleSurface& x) {
   auto& [vertices, triangles, normals, across, features, ring_start, ring, node_box, node_second, node_count,
-         leaf_triangles, rows, columns, aabb_center, aabb_half, name] = x;
+         node_plane, leaf_triangles, rows, columns, aabb_center, aabb_half, name] = x;
   archive(vertices, triangles, normals, across, features, ring_start, ring, node_box, node_second, node_count,
-          leaf_triangles, rows, columns, aabb_center, aabb_half, name);
+          node_plane, leaf_triangles, rows, columns, aabb_center, aabb_half, name);
 }
 
 template <class Archive>

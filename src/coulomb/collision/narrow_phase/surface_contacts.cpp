@@ -89,23 +89,32 @@ class SurfaceCollider {
  private:
   // One plane.
 
-  /// All triangles near A lie in one plane and none is at the border.
+  /// All triangles near A lie in one plane and none is at the border. Of parts of the tree that are known to be flat, one triangle is enough.
   bool is_plane() {
     bool flat = true;
-    for_each_near(s_, box_, [&](int t) {
-      const double* n = &s_.normals[3 * t];
+    const auto visit = [&](int t) {
       if (plane_ < 0) plane_ = t;
-      double turn[3];
-      double arm[3];
-      cross3(&s_.normals[3 * plane_], n, turn);
-      sub3(corner(s_, t, 0), corner(s_, plane_, 0), arm);
       for (int k = 0; k < 3; ++k)
         flat = flat && s_.across[3 * t + k] >= 0;
-      flat = flat && norm3(turn) <= one_plane && dot3(n, &s_.normals[3 * plane_]) > 0 &&
-             std::abs(dot3(n, arm)) <= one_plane * (size_ + norm3(arm));
+      flat = flat && is_of_plane(t);
       return flat;
-    });
+    };
+    const auto is_known = [&](int node) {
+      return plane_ >= 0 && s_.node_plane[node] >= 0 && is_of_plane(s_.node_plane[node]);
+    };
+    for_each_near(s_, box_, visit, is_known);
     return flat && plane_ >= 0;
+  }
+
+  /// Does triangle t lie in the plane of triangle plane_?
+  bool is_of_plane(int t) const {
+    const double* n = &s_.normals[3 * t];
+    double turn[3];
+    double arm[3];
+    cross3(&s_.normals[3 * plane_], n, turn);
+    sub3(corner(s_, t, 0), corner(s_, plane_, 0), arm);
+    return norm3(turn) <= one_plane && dot3(n, &s_.normals[3 * plane_]) > 0 &&
+           std::abs(dot3(n, arm)) <= one_plane * (size_ + norm3(arm));
   }
 
   int collide_plane(Contact* out) const {

@@ -53,16 +53,16 @@ struct Box {
   }
 };
 
-/// Visits the triangles whose boxes meet `box` until `visit` returns false.
-template <class Visit>
-void for_each_near(const TriangleSurface& s, const Box& box, Visit visit) {
+/// Visits the triangles whose boxes meet `box` until `visit` returns false; not those below nodes that `skip` names.
+template <class Visit, class Skip>
+void for_each_near(const TriangleSurface& s, const Box& box, Visit visit, Skip skip) {
   constexpr int most_levels = 64;  // a tree of halves has fewer
   int stack[most_levels];
   int depth = 0;
   stack[depth++] = 0;
   while (depth > 0) {
     const int node = stack[--depth];
-    if (!box.meets(&s.node_box[6 * node])) continue;
+    if (!box.meets(&s.node_box[6 * node]) || skip(node)) continue;
     if (s.node_count[node] == 0) {
       stack[depth++] = s.node_second[node];
       stack[depth++] = node + 1;
@@ -81,6 +81,11 @@ void for_each_near(const TriangleSurface& s, const Box& box, Visit visit) {
       if (box.meets(own) && !visit(t)) return;
     }
   }
+}
+
+template <class Visit>
+void for_each_near(const TriangleSurface& s, const Box& box, Visit visit) {
+  for_each_near(s, box, visit, [](int) { return false; });
 }
 
 inline const double* corner(const TriangleSurface& s, int t, int k) {

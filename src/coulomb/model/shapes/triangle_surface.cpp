@@ -12,8 +12,9 @@
 namespace coulomb {
 namespace {
 
-constexpr double flat_sine = 1e-9;  // sine between two faces: the edge between them is inside of one plane
-constexpr int leaf_size = 4;        // triangles of a box that is not split
+constexpr double flat_sine = 1e-9;   // sine between two faces: the edge between them is inside of one plane
+constexpr int leaf_size = 4;         // triangles of a box that is not split
+constexpr double one_plane = 1e-12;  // sines, and offsets over the distance: triangles of one plane
 
 [[noreturn]] void fail(const std::string& what, int triangle, const std::string& why) {
   throw std::invalid_argument(what + " triangles[" + std::to_string(triangle) + "]: " + why);
@@ -146,15 +147,32 @@ class SurfaceBuilder {
     return vertex(corner(t, 0))[axis] + vertex(corner(t, 1))[axis] + vertex(corner(t, 2))[axis];
   }
 
-  /// Splits at the median of the longest side.
-  void split(int begin, int end) {
-    const int node = static_cast<int>(s_.node_second.size());
-    double box[6];
-    bound(begin, end, box);
-    s_.node_box.insert(s_.node_box.end(), box, box + 6);
-    s_.node_second.push_back(-1 - begin);
-    s_.node_count.push_back(end - begin);
-    if (end - begin <= leaf_size) return;
+  bool in_one_plane(int t, int u) const {
+    double turn[3];
+    double arm[3];
+    cross3(&s_.normals[3 * t], &s_.normals[3 * u], turn);
+    sub3(vertex(corner(u, 0)), vertex(corner(t, 0)), arm);
+    return norm3(turn) <= one_plane && dot3(&s_.normals[3 * t], &s_.normals[3 * u]) > 0 &&
+           std::abs(dot3(&s_.normals[3 * t], arm)) <= one_plane * norm3(arm);
+  }
+
+  bool at_border(int t) const { return s_.across[3 * t] < 0 || s_.across[3 * t + 1] < 0 || s_.across[3 * t + 2] < 0; }
+
+  /// The plane of a leaf's triangles.
+  int plane_of_leaf(int begin, int end) const {
+    const int first = s_.leaf_triangles[begin];
+    for (int i = begin; i < end; ++i)
+      if (at_border(s_.leaf_triangles[i]) || !in_one_plane(first, s_.leaf_triangles[i])) return -1;
+    return first;
+  }
+
+  /// Where triangles begin ... end - 1 are split, after they have been sorted for it: a height field's grid, walls and floor first, then at
+  /// the median of the longest side. Walls and floor are large: among the triangles of the grid they would widen all of its boxes.
+  int split_at(int begin, int end, const double* box) {
+    const int cells = 2 * (s_.rows - 1) * (s_.columns - 1);
+    const int walls = 4 * (s_.rows + s_.columns - 2);
+    for (const int part : {cells, cells + walls})
+      if (s_.rows > 0 && begin < part && part < end) return part;
 
     int axis = 0;
     for (int c = 1; c < 3; ++c)
@@ -166,10 +184,31 @@ class SurfaceBuilder {
                        const double y = middle(b, axis);
                        return x < y || (x == y && a < b);
                      });
+    return half;
+  }
+
+  void split(int begin, int end) {
+    const int node = static_cast<int>(s_.node_second.size());
+    double box[6];
+    bound(begin, end, box);
+    s_.node_box.insert(s_.node_box.end(), box, box + 6);
+    s_.node_second.push_back(-1 - begin);
+    s_.node_count.push_back(end - begin);
+    s_.node_plane.push_back(-1);
+    if (end - begin <= leaf_size) {
+      s_.node_plane[node] = plane_of_leaf(begin, end);
+      return;
+    }
+
+    const int half = split_at(begin, end, box);
     s_.node_count[node] = 0;
     split(begin, half);
-    s_.node_second[node] = static_cast<int>(s_.node_second.size());
+    const int second = static_cast<int>(s_.node_second.size());
+    s_.node_second[node] = second;
     split(half, end);
+    const int plane = s_.node_plane[node + 1];
+    if (plane >= 0 && s_.node_plane[second] >= 0 && in_one_plane(plane, s_.node_plane[second]))
+      s_.node_plane[node] = plane;
   }
 
   void find_boxes() {
@@ -179,6 +218,7 @@ class SurfaceBuilder {
     s_.node_box.clear();
     s_.node_second.clear();
     s_.node_count.clear();
+    s_.node_plane.clear();
     split(0, s_.num_triangles());
     for (int c = 0; c < 3; ++c) {
       s_.aabb_center[c] = 0.5 * (s_.node_box[c] + s_.node_box[3 + c]);
@@ -204,7 +244,7 @@ std::vector<int> border_of_grid(int rows, int columns) {
   return out;
 }
 
-/// Walls from the grid's border down to `floor`, and a fan of triangles that closes them.
+/// Walls from the grid's border down to `floor`, two triangles an edge, then a fan of triangles that closes them.
 void add_base(int rows, int columns, double floor, std::vector<double>& vertices, std::vector<int>& triangles) {
   const std::vector<int> border = border_of_grid(rows, columns);
   const int first = rows * columns;
@@ -222,8 +262,9 @@ void add_base(int rows, int columns, double floor, std::vector<double>& vertices
     const int next_below = first + next;
     triangles.insert(triangles.end(), {below, next_below, border[next]});
     triangles.insert(triangles.end(), {below, border[next], border[k]});
-    triangles.insert(triangles.end(), {next_below, below, middle});
   }
+  for (int k = 0; k < count; ++k)
+    triangles.insert(triangles.end(), {first + (k + 1) % count, first + k, middle});
 }
 
 }  // namespace
