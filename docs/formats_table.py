@@ -36,9 +36,10 @@ def fixed_tendon(attributes="", after="", joint=""):
     return mjcf(after=tendon + after, joint=joint)
 
 
-def spatial_tendon(attributes="", after=""):
-    tendon = f'<tendon><spatial name="t"{attributes}><site site="s"/><site site="w"/></spatial></tendon>'
-    return mjcf(world='<site name="w" pos="0 0 3"/>', after=tendon + after)
+def spatial_tendon(attributes="", after="", middle=""):
+    tendon = f'<tendon><spatial name="t"{attributes}><site site="s"/>{middle}<site site="w"/></spatial></tendon>'
+    world = '<site name="w" pos="0 0 3"/><site name="o" pos=".5 0 1"/>'
+    return mjcf(world=world + '<geom name="drum" type="cylinder" size=".1 .1" pos="0 0 1.5"/>', after=tendon + after)
 
 
 def option(text):
@@ -172,7 +173,7 @@ MJCF = {
             "",
             actuator('<motor joint="j" gear="3" ctrlrange="-1 1" forcerange="-1 1"/>'),
         ),
-        ("transmission by a fixed tendon", "read", "", fixed_tendon(after='<actuator><motor tendon="t"/></actuator>')),
+        ("transmission by a tendon", "read", "", fixed_tendon(after='<actuator><motor tendon="t"/></actuator>')),
         (
             "transmission by a site",
             "read",
@@ -210,24 +211,37 @@ MJCF = {
             fixed_tendon(' limited="true" range="-1 1"'),
         ),
         (
-            "`stiffness`, `springlength`, `damping`, `frictionloss` of a fixed tendon",
+            "`stiffness`, `springlength`, `damping`, `frictionloss` of a tendon",
             "read",
             "implicit; dry friction exact",
             fixed_tendon(' stiffness="3" springlength="0 1" damping="3" frictionloss="1"'),
         ),
         ("`armature` of a tendon", "refused", "tendon 't': armature", fixed_tendon(' armature="3"')),
         (
-            "`actuatorfrcrange` of a tendon",
+            "`actuatorfrcrange` of a tendon with one actuator",
+            "read",
+            "as `forcerange` of the actuator",
+            fixed_tendon(' actuatorfrcrange="-1 1"', '<actuator><motor tendon="t"/></actuator>'),
+        ),
+        (
+            "`actuatorfrcrange` of a tendon with several actuators",
             "refused",
             "tendon 't': actuatorfrcrange",
-            fixed_tendon(' actuatorfrcrange="-1 1"'),
+            fixed_tendon(' actuatorfrcrange="-1 1"', "<actuator>" + '<motor tendon="t"/>' * 2 + "</actuator>"),
         ),
-        ("`spatial` tendon that exerts no force", "listed", "1 spatial tendons that exert no force", spatial_tendon()),
         (
-            "`spatial` tendon with an actuator, a limit, a spring, a damper or an equality",
-            "refused",
-            "tendon 't': length limits",
-            spatial_tendon(' range="0 1" limited="true"'),
+            "`spatial` tendon, `pulley`",
+            "read",
+            "[tendons](conventions.md#tendons)",
+            spatial_tendon(
+                ' range="0 5" limited="true"', middle='<site site="o"/><pulley divisor="2"/><site site="s"/>'
+            ),
+        ),
+        (
+            "`spatial` tendon around a `geom`, `sidesite`",
+            "read",
+            "spheres and cylinders, as in MuJoCo",
+            spatial_tendon(' stiffness="1"', middle='<geom geom="drum" sidesite="o"/>'),
         ),
         (
             "`connect`, `weld`, `joint`, `tendon`",

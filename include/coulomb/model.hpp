@@ -127,11 +127,34 @@ struct TriangleSurface {
   int num_heights() const { return rows * columns; }
 };
 
-/// A fixed tendon: its length is sum_i coefficients[i] q of joints[i], hinges and slides.
+/// An element of a spatial tendon's path: a point of a body, an obstacle that the tendon wraps around on its way to the next point, or a
+/// pulley, which ends one branch and begins another.
+struct TendonPoint {
+  enum class Kind : std::uint8_t { site, sphere, cylinder, pulley };
+  Kind kind = Kind::site;
+
+  int body = 0;
+  std::array<double, 3> pos{};             ///< m, in the body's frame
+  std::array<double, 4> quat{1, 0, 0, 0};  ///< of a cylinder, whose axis is its z
+  double radius = 0;                       ///< m, of an obstacle; cylinders have no ends
+
+  /// Of an obstacle: a point on whose side the tendon passes; within the obstacle, the tendon touches it from within. -1: the shorter way round.
+  int side_body = -1;
+  std::array<double, 3> side_pos{};
+
+  double divisor = 1;  ///< of a pulley: lengths of its branch count 1 / divisor
+};
+
+/// A tendon, fixed: its length is sum_i coefficients[i] q of joints[i], hinges and slides; or spatial: the length of its path.
 struct Tendon {
   std::string name;
   std::vector<int> joints;
   std::vector<double> coefficients;  ///< m per unit of the joint's coordinate, or any other unit
+  std::vector<TendonPoint> path;     ///< spatial; else empty
+
+  // In a Model: the dofs that its length depends on (of a fixed one, of its joints in their order), and the weight of its rows.
+  std::vector<int> dofs;
+  double weight = 1;
   bool limited = false;
   double lower = 0;
   double upper = 0;
@@ -366,7 +389,7 @@ struct Model {
   std::vector<double> pair_weight;
 
   /// 2 per equality. Rows of points: tr T / 3 there; rows that turn: torque_scale^2 tr A / 3.
-  /// joint: dof_weight of a + slope^2 that of b, twice; tendon: the same, of sum c^2 dof_weight
+  /// joint: dof_weight of a + slope^2 that of b, twice; tendon: the same of the weights of tendons
   std::vector<double> equality_weight;
 
   std::vector<double> dof_weight;  ///< nv: (M^-1)_dd

@@ -255,14 +255,41 @@ void bind_configurations(Class& cls) {
 }
 
 void bind_extras(Class& cls) {
+  nb::class_<TendonPoint>(cls, "TendonPoint", "An element of a spatial tendon's path.")
+      .def_prop_ro(
+          "kind",
+          [](const TendonPoint& p) {
+            static const char* kinds[] = {"site", "sphere", "cylinder", "pulley"};
+            return kinds[static_cast<int>(p.kind)];
+          },
+          "'site', 'sphere', 'cylinder' or 'pulley'.")
+      .def_ro("body", &TendonPoint::body, "Index of the body that carries it.")
+      .def_prop_ro(
+          "pos", [](const TendonPoint& p) { return to_numpy(p.pos); }, "(3,) m, in the body's frame.")
+      .def_prop_ro(
+          "quat", [](const TendonPoint& p) { return to_numpy(p.quat); },
+          "(4,) w x y z, in the body's frame: a cylinder's axis is its z.")
+      .def_ro("radius", &TendonPoint::radius, "m: of the sphere or cylinder that the tendon wraps around.")
+      .def_ro("side_body", &TendonPoint::side_body,
+              "Of a sphere or cylinder: the body of the point on whose side the tendon passes; -1: the shorter way.")
+      .def_prop_ro(
+          "side_pos", [](const TendonPoint& p) { return to_numpy(p.side_pos); }, "(3,) m, in side_body's frame.")
+      .def_ro("divisor", &TendonPoint::divisor, "Of a pulley: lengths of its branch count 1 / divisor.");
   nb::class_<Tendon>(cls, "Tendon",
-                     "A fixed tendon: its length is the sum of coefficients times coordinates of joints.")
+                     "A tendon. Fixed: its length is the sum of coefficients times coordinates of joints. Spatial: "
+                     "the length of its path over points of bodies and around spheres and cylinders.")
       .def("__repr__", [](const Tendon& t) { return "<Tendon " + t.name + ">"; })
       .def_ro("name", &Tendon::name, "Name in the robot's file.")
       .def_prop_ro(
           "joints", [](const Tendon& t) { return t.joints; }, "Indices of its joints, hinges and slides.")
       .def_prop_ro(
           "coefficients", [](const Tendon& t) { return to_numpy(t.coefficients); }, "(n,) one for each joint.")
+      .def_prop_ro(
+          "path", [](const Tendon& t) { return t.path; },
+          "TendonPoints of a spatial tendon, along it; empty: a fixed one.")
+      .def_prop_ro(
+          "dofs", [](const Tendon& t) { return t.dofs; },
+          "Indices of the degrees of freedom that its length depends on.")
       .def_ro("limited", &Tendon::limited, "Its length stays within lower and upper.")
       .def_ro("lower", &Tendon::lower, "m or rad.")
       .def_ro("upper", &Tendon::upper, "m or rad.")
@@ -271,7 +298,7 @@ void bind_extras(Class& cls) {
       .def_ro("spring_upper", &Tendon::spring_upper, "m or rad: longer, it pulls.")
       .def_ro("damping", &Tendon::damping, "N s/m or N m s/rad.")
       .def_ro("dry_friction", &Tendon::dry_friction, "N or N m.");
-  cls.def_ro("tendons", &Model::tendons, "The fixed tendons: sums of joints.");
+  cls.def_ro("tendons", &Model::tendons, "The tendons, fixed (sums of joints) and spatial (paths).");
   nb::class_<Actuator>(cls, "Actuator",
                        "A motor on one joint, tendon or site: force = gear * clamp(gain * clamp(u) + bias).")
       .def("__repr__", [](const Actuator& a) { return "<Actuator " + a.name + ">"; })
@@ -356,7 +383,7 @@ void bind_extras(Class& cls) {
       "deviations", &deviation_lines,
       "The lines of `ignored` that the motion may feel: soft-contact parameters (constraints here are exact), "
       "margins, torsional friction, velocity limits, a file's integrator, pairs that overlap from the start. What "
-      "would make it another motion altogether (spatial tendons, fluids, activations, ...) is refused with a "
+      "would make it another motion altogether (activations, deformable bodies, ...) is refused with a "
       "ValueError.");
 }
 

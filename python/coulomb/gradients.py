@@ -99,8 +99,12 @@ class _Step:
             return np.ones(self.size(name))
         if name in _INPUTS:
             return np.full(self.size(name), 1 / self.sim.timestep)
-        value = np.abs(self.parameters[name].value)
+        value = np.abs(self.value(name))
         return np.maximum(value, max(1e-2 * value.max(), 1e-4))
+
+    def value(self, name):
+        """Of a parameter. The simulator's own time step counts, not the model's."""
+        return np.array([self.sim.timestep]) if name == "timestep" else np.array(self.parameters[name].value)
 
     def rounding(self):
         """(2 nv,) of the numbers of the next state."""
@@ -118,7 +122,7 @@ class _Step:
         return np.maximum(noise_of(moved, directions), self.rounding())
 
     def _changed_model(self, name, index, size):
-        value = np.array(self.parameters[name].value)
+        value = self.value(name)
         value[index] += size
         options = dict(self.sim.options)
         if name == "timestep":

@@ -28,7 +28,7 @@ _REALS = """
     actuator_damping actuator_dampingpoly actuator_armature eq_data eq_solref eq_solimp site_pos site_quat site_size
     sensor_cutoff sensor_delay sensor_interval
     tendon_stiffness tendon_stiffnesspoly tendon_damping tendon_dampingpoly tendon_frictionloss tendon_armature
-    tendon_range tendon_margin tendon_lengthspring tendon_length0 tendon_solref_lim tendon_solimp_lim wrap_prm
+    tendon_range tendon_actfrcrange tendon_margin tendon_lengthspring tendon_length0 tendon_solref_lim tendon_solimp_lim wrap_prm
     key_qpos key_qvel key_ctrl
 """.split()
 _COUNTS = """

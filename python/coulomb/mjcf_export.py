@@ -94,8 +94,40 @@ def _body(model, body, children):
         for i, a in enumerate(model.actuators)
         if a.body == body
     ]
+    lines += _path_marks(model, body)
     lines += [_body(model, child, children) for child in children[body]]
     return "\n".join([*lines, "</body>"])
+
+
+def _path_marks(model, body):
+    """What paths of tendons need on a body: points, obstacles that nothing touches, points that say on which side."""
+    lines = []
+    for t, tendon in enumerate(model.tendons):
+        for k, point in enumerate(tendon.path):
+            if point.kind == "site" and point.body == body:
+                lines.append(f'<site name="t{t}_{k}" pos="{_numbers(point.pos)}"/>')
+            if point.kind in ("sphere", "cylinder") and point.body == body:
+                size = [point.radius] if point.kind == "sphere" else [point.radius, 1]
+                lines.append(
+                    f'<geom name="t{t}_{k}" type="{point.kind}" size="{_numbers(size)}" pos="{_numbers(point.pos)}" quat="{_numbers(point.quat)}" '
+                    'mass="0" contype="0" conaffinity="0"/>'
+                )
+            if point.side_body == body:
+                lines.append(f'<site name="t{t}_{k}s" pos="{_numbers(point.side_pos)}"/>')
+    return lines
+
+
+def _path(t, tendon):
+    elements = []
+    for k, point in enumerate(tendon.path):
+        if point.kind == "pulley":
+            elements.append(f'<pulley divisor="{point.divisor:.17g}"/>')
+        elif point.kind == "site":
+            elements.append(f'<site site="t{t}_{k}"/>')
+        else:
+            side = f' sidesite="t{t}_{k}s"' if point.side_body >= 0 else ""
+            elements.append(f'<geom geom="t{t}_{k}"{side}/>')
+    return "".join(elements)
 
 
 def to_mjcf(model, timestep=None):
@@ -134,6 +166,9 @@ def to_mjcf(model, timestep=None):
             f' stiffness="{t.stiffness:.17g}" springlength="{_numbers([t.spring_lower, t.spring_upper])}" damping="{t.damping:.17g}" '
             f'frictionloss="{t.dry_friction:.17g}"'
         )
+        if t.path:
+            tendons.append(f'<spatial name="t{i}" {limits}>{_path(i, t)}</spatial>')
+            continue
         joints = "".join(f'<joint joint="j{j}" coef="{c:.17g}"/>' for j, c in zip(t.joints, t.coefficients))
         tendons.append(f'<fixed name="t{i}" {limits}>{joints}</fixed>')
     meshes = [
@@ -143,6 +178,7 @@ def to_mjcf(model, timestep=None):
     ]
     meshes += [_field(model, i) for i, kind in enumerate(model.geometry_types) if kind == "surface"]
     world = [_geom(model, index) for index in np.flatnonzero(model.geometry_body == 0)]
+    world += _path_marks(model, 0)
     world += [_body(model, child, children) for child in children[0]]
     newline = "\n"
     return f"""<mujoco>

@@ -74,13 +74,13 @@ class Scene(_core.Scene):
         limit_dashpot: float | Mapping[str, float] | None = None,
         name: str = "",
     ) -> _core.SceneElement:
-        """Bodies, joints, geometries, fixed tendons, actuators, equalities and keyframes of an MJCF file (a path) or string.
+        """Bodies, joints, geometries, tendons, actuators, equalities and keyframes of an MJCF file (a path) or string.
 
         use_options: take gravity and time step from the file. limit_stiffness, limit_dashpot: N m/rad and N m s/rad (slides: N/m, N s/m) of the
         joint limits, a number for all or a dict by joint; unset: rigid (MuJoCo's solref of limits is not read). Compiled by the ``mujoco`` package. What is left out or replaced
         is listed in ``Model.ignored``; those lines that the motion may feel (soft-contact parameters, margins, torsional
-        friction, integrator) in ``Model.deviations`` too. What would make it another motion (spatial tendons, fluids,
-        activations, ...) is a ValueError.
+        friction, integrator) in ``Model.deviations`` too. What would make it another motion (activations, deformable
+        bodies, ...) is a ValueError.
         """
         from .mjcf import compile_mjcf
 

@@ -79,10 +79,6 @@ def test_what_would_change_the_motion_is_refused(word, text):
 
 LISTED = {
     "sensors": mjcf(extra="<sensor><magnetometer site='s'/></sensor>"),
-    "tendons": mjcf(
-        "<site name='w' pos='0 0 3'/>",
-        "<tendon><spatial name='t'><site site='s'/><site site='w'/></spatial></tendon>",
-    ),
     "cameras": mjcf("<camera/>"),
     "condim 4": mjcf("<geom size='.1' condim='4' pos='5 0 0'/>"),
     "solref": mjcf("<geom size='.1' solref='.1 1' pos='5 0 0'/>"),
@@ -224,8 +220,5 @@ def test_options_of_actuators_are_for_urdf():
 
 def test_what_tendons_do_is_refused_by_that_word():
     pytest.importorskip("mujoco")
-    spatial = "<tendon><spatial name='t'><site site='s'/><site site='w'/></spatial></tendon>"
-    motor = "<actuator><motor tendon='t'/></actuator>"
-    for text in (mjcf("<site name='w' pos='0 0 3'/>", spatial + motor), mjcf(extra=TENDON.format("armature='2'"))):
-        with pytest.raises(ValueError, match="tendon"):
-            coulomb.load(text)
+    with pytest.raises(ValueError, match="tendon"):
+        coulomb.load(mjcf(extra=TENDON.format("armature='2'")))

@@ -16,35 +16,18 @@ def document(option="", asset="", joint="", geom="", inside="", world="", after=
 
 
 TENDON = '<tendon><fixed name="t"{}><joint joint="j" coef="1"/></fixed></tendon>'
-SPATIAL = '<tendon><spatial name="t"{}><site site="s"/><site site="w"/></spatial></tendon>'
-SITE = '<site name="w" pos="0 0 3"/>'
 ACTUATOR = "<actuator>{}</actuator>"
 REFUSED = {
-    "spatial tendon's spring": (dict(world=SITE, after=SPATIAL.format(' stiffness="3"')), "tendon 't': stiffness 3"),
-    "spatial tendon's damper": (dict(world=SITE, after=SPATIAL.format(' damping="3"')), "tendon 't': damping 3"),
-    "spatial tendon's friction": (
-        dict(world=SITE, after=SPATIAL.format(' frictionloss="3"')),
-        "tendon 't': frictionloss 3",
-    ),
     "tendon armature": (dict(after=TENDON.format(' armature="3"')), "tendon 't': armature 3"),
-    "spatial tendon's limit": (
-        dict(world=SITE, after=SPATIAL.format(' range="0 1" limited="true"')),
-        "tendon 't': length limits",
-    ),
-    "spatial tendon's actuator": (
-        dict(world=SITE, after=SPATIAL.format("") + ACTUATOR.format('<motor tendon="t"/>')),
-        "actuator 'actuator0': tendon 't' is spatial",
-    ),
-    "spatial tendon's equality": (
-        dict(world=SITE, after=SPATIAL.format("") + '<equality><tendon tendon1="t"/></equality>'),
-        "equality 'equality0': tendon 't' is spatial",
-    ),
-    "force limit of a tendon": (
-        dict(after=TENDON.format(' actuatorfrcrange="-1 1" actuatorfrclimited="true"')),
+    "force limit of a tendon with two actuators": (
+        dict(after=TENDON.format(' actuatorfrcrange="-1 1"') + ACTUATOR.format('<motor tendon="t"/>' * 2)),
         "tendon 't': actuatorfrcrange",
     ),
     "site actuator with a reference": (
-        dict(world=SITE, after=ACTUATOR.format('<motor site="s" refsite="w" gear="0 0 1 0 0 0"/>')),
+        dict(
+            world='<site name="w" pos="0 0 3"/>',
+            after=ACTUATOR.format('<motor site="s" refsite="w" gear="0 0 1 0 0 0"/>'),
+        ),
         "actuator 'actuator0': refsite",
     ),
     "slider-crank": (
@@ -104,7 +87,6 @@ def test_refused(case):
 
 
 LISTED = {
-    "slack tendon": (dict(world=SITE, after=SPATIAL.format("")), "1 spatial tendons that exert no force"),
     "sensor": (dict(after='<sensor><magnetometer site="s"/></sensor>'), "1 sensors (magnetometer)"),
     "delay": (
         dict(after='<sensor><gyro site="s" delay="0.01" nsample="3"/></sensor>'),

@@ -55,18 +55,18 @@ struct BodyRows {
   double rotation_error[9];            ///< weld: R_a R_b^T of the two frames, row major
 };
 
-/// A row on up to four joint velocities: three of a ball, or twice two of tendons that an equality couples.
+/// A row on a few joint velocities: three of a ball, those of a tendon, or of two that an equality couples.
 struct DofRow {
-  static constexpr int max_dofs = 4;
+  static constexpr int max_dofs = 16;
   int row = 0;
   int block = 0;
-  int num = 1;      ///< of dofs
-  int tendon = -1;  ///< whose limit it is; -1: no tendon's
-  int spring = -1;  ///< of which tendon's spring, damper or dry friction it is; -1: of none
-  int dof[max_dofs] = {0, 0, 0, 0};
-  double coefficient[max_dofs] = {0, 0, 0, 0};
-  double dcoefficient[max_dofs][max_dofs] = {{0}};  ///< d coefficient_i / dq_(dof j)
-  double dbias_dphi = 0;                            ///< dphi/dq is the row of coefficients
+  int num = 1;       ///< of dofs
+  int tendon = -1;   ///< whose limit it is; -1: no tendon's
+  int spring = -1;   ///< of which tendon's spring, damper or dry friction it is; -1: of none
+  int turning = -1;  ///< where its part of ConstraintRows::turning begins; -1: its coefficients do not change with q
+  int dof[max_dofs] = {0};
+  double coefficient[max_dofs] = {0};
+  double dbias_dphi = 0;  ///< dphi/dq is the row of coefficients
   double phi = 0;
 };
 
@@ -79,11 +79,31 @@ struct ConstraintRows {
   std::vector<double> bias;        ///< per row: beta
   std::vector<double> compliance;  ///< per row: R; none where it ends
   std::vector<double> weight;      ///< per row: ConstraintProblem::W
+  std::vector<double> turning;     ///< of rows on dofs: num x num each, d coefficient_i / dq_(dof j)
   int num_rows = 0;
   int num_blocks = 0;
   void clear();
   /// Leaves these blocks; the others stay in their order.
   void keep(const std::vector<unsigned char>& blocks_kept);
+
+  /// The coefficients of a row on dofs begin to turn: num x num, zero.
+  double* turn(DofRow& row) {
+    row.turning = int(turning.size());
+    turning.resize(turning.size() + std::size_t(row.num) * row.num, 0.0);
+    return turning.data() + row.turning;
+  }
+  /// d coefficient_i / dq_(dof j)
+  double dcoefficient(const DofRow& row, int i, int j) const {
+    return row.turning < 0 ? 0.0 : turning[row.turning + i * row.num + j];
+  }
+  /// d(coefficient . v) / dq_(dof j)
+  double drate_dq(const DofRow& row, int j, const double* v) const {
+    if (row.turning < 0) return 0;
+    double sum = 0;
+    for (int i = 0; i < row.num; ++i)
+      sum += turning[row.turning + i * row.num + j] * v[row.dof[i]];
+    return sum;
+  }
 };
 
 /// Velocity of every dof's link: link_twist[8 d ..] = sum of J_i x_i over i <= d, about the tree's reference point.

@@ -111,12 +111,24 @@ class Damping {
   Corrections& scratch_;
 };
 
-bool has_equality(const Island& island) {
+/// Is it the violated limit of a path? Where the path is stretched, only large motions change its length.
+bool is_violated_path(const ConstraintRows& rows, int block) {
+  if (rows.blocks[block].type != BlockType::limit || rows.turning.empty()) return false;
+  const auto before = [](const DofRow& row, int index) { return row.block < index; };
+  const auto found = std::lower_bound(rows.dof_rows.begin(), rows.dof_rows.end(), block, before);
+  return found->tendon >= 0 && found->turning >= 0 && rows.bias[found->row] < 0;
+}
+
+/// Has the island an equality, or what may be out of reach like one?
+bool has_equality(const ConstraintRows& rows, const Island& island) {
   // Springs are none.
   const ConstraintProblem& problem = island.problem;
-  return std::any_of(problem.blocks.begin(), problem.blocks.end(), [&problem](const Block& block) {
-    return block.type == BlockType::equality && !(problem.R[block.row] > 0);
-  });
+  for (std::size_t b = 0; b < problem.blocks.size(); ++b) {
+    const Block& block = problem.blocks[b];
+    if (block.type == BlockType::equality && !(problem.R[block.row] > 0)) return true;
+    if (is_violated_path(rows, island.blocks[b])) return true;
+  }
+  return false;
 }
 
 /// The rows of equalities and violated limits that are rigid, with beta. False: no equality, or nothing to correct.
@@ -125,7 +137,7 @@ bool collect(const ConstraintRows& rows, const Island& island, IslandCorrection&
   out.rows.clear();
   out.beta.clear();
   bool asks = false;
-  if (!has_equality(island)) return false;
+  if (!has_equality(rows, island)) return false;
 
   for (std::size_t b = 0; b < problem.blocks.size(); ++b) {
     const Block& block = problem.blocks[b];
@@ -388,7 +400,7 @@ void bound(const ConstraintRows& rows, Island& island, Corrections& scratch, Isl
   c.out_of_reach.clear();
   if (collect(rows, island, c))
     bound_equalities(rows, island, scratch, c);
-  else if (!has_equality(island))
+  else if (!has_equality(rows, island))
     bound_one_sided(rows, island, scratch, c);
 }
 

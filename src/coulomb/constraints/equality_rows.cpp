@@ -9,8 +9,8 @@
 #include "coulomb/constraints/constraint_keys.hpp"
 #include "coulomb/constraints/constraint_rows.hpp"
 #include "coulomb/dynamics/dynamics.hpp"
+#include "coulomb/dynamics/tendon_state.hpp"
 #include "coulomb/model.hpp"
-#include "coulomb/model/tendon.hpp"
 
 namespace coulomb {
 namespace {
@@ -165,43 +165,48 @@ void add_joints(const RowContext& context, int index, ConstraintRows& rows) {
     row.num = 2;
     row.dof[1] = model.joint_v[equality.joint_b];
     row.coefficient[1] = -p.slope;
-    row.dcoefficient[1][1] = -p.curvature;
+    if (p.curvature != 0) rows.turn(row)[3] = -p.curvature;
   }
 
   row.phi = a - wanted;
   add_scalar_row(context, index, row, rows);
+}
+
+/// What an equality of tendons makes of one of them: `slope` times its row, at the place `start` of the row's dofs. Of a row that turns, the
+/// turning of the coefficients; curvature: of the polynomial that the length enters.
+void put_tendon(const TendonState& state, double slope, double curvature, int start, DofRow& row, double* turning) {
+  for (int i = 0; i < state.num; ++i) {
+    row.dof[start + i] = state.dof[i];
+    row.coefficient[start + i] = slope * state.J[i];
+    for (int j = 0; j < state.num; ++j)
+      turning[(start + i) * row.num + start + j] =
+          curvature * state.J[i] * state.J[j] + (state.turns ? slope * state.dJ[i][j] : 0.0);
+  }
 }
 
 /// tendon: the same of lengths
 void add_tendons(const RowContext& context, int index, ConstraintRows& rows) {
   const Model& model = context.model;
   const Equality& equality = model.equalities[index];
-  const Tendon& first = model.tendons[equality.tendon_a];
-  DofRow row;
-  row.num = 0;
-  for (std::size_t i = 0; i < first.joints.size(); ++i, ++row.num) {
-    row.dof[row.num] = model.joint_v[first.joints[i]];
-    row.coefficient[row.num] = first.coefficients[i];
-  }
-  const double a = tendon_length(model, first, context.q) - equality.ref_a;
-  double wanted = equality.poly[0];
+  const bool has_second = equality.tendon_b >= 0;
+  TendonState first;
+  TendonState second;
+  tendon_state(model, context.dynamics, equality.tendon_a, context.q, true, first);
+  if (has_second) tendon_state(model, context.dynamics, equality.tendon_b, context.q, true, second);
 
-  // The joints of the second one move the first one's length by the slope, and that by the curvature.
-  if (equality.tendon_b >= 0) {
-    const Tendon& second = model.tendons[equality.tendon_b];
-    const PolynomialAt p = evaluate(equality.poly, tendon_length(model, second, context.q) - equality.ref_b);
-    wanted = p.value;
-    const int start = row.num;
-    for (std::size_t i = 0; i < second.joints.size(); ++i, ++row.num) {
-      row.dof[row.num] = model.joint_v[second.joints[i]];
-      row.coefficient[row.num] = -p.slope * second.coefficients[i];
-      for (std::size_t j = 0; j < second.joints.size(); ++j)
-        row.dcoefficient[row.num][start + int(j)] = -p.curvature * second.coefficients[i] * second.coefficients[j];
-    }
-  }
-  row.phi = a - wanted;
+  // The second length moves the first by the slope, and the slope by the curvature.
+  PolynomialAt p{equality.poly[0], 0, 0};
+  if (has_second) p = evaluate(equality.poly, second.length - equality.ref_b);
+  DofRow row;
+  row.num = first.num + second.num;
+  row.phi = first.length - equality.ref_a - p.value;
+  double* turning = rows.turn(row);
+  put_tendon(first, 1, 0, 0, row, turning);
+  if (has_second) put_tendon(second, -p.slope, -p.curvature, first.num, row, turning);
   add_scalar_row(context, index, row, rows);
+  if (first.at_kink || (has_second && second.at_kink)) rows.blocks.back().corner = true;
 }
+
 }  // namespace
 
 void add_equality_rows(const RowContext& context, ConstraintRows& rows) {

@@ -29,9 +29,12 @@ BlockTrees trees_of(const Model& model, const BodyRows& rows) {
 }
 
 BlockTrees trees_of(const Model& model, const DofRow& row) {
-  // Several dofs are those of one ball or tendon, or of one tendon and then of another: first and last tell.
+  // The dofs of a row belong to one tree or to two.
   const auto tree = [&](int i) { return model.body_tree[model.dof_body[row.dof[i]]]; };
-  return ordered(tree(0), tree(row.num - 1));
+  int other = tree(0);
+  for (int i = 1; i < row.num && other == tree(0); ++i)
+    other = tree(i);
+  return ordered(tree(0), other);
 }
 
 Islands::Islands(const Model& model)

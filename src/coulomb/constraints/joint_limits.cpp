@@ -3,7 +3,6 @@
 #include "coulomb/constraints/joint_limits.hpp"
 
 #include "coulomb/base/small_math.hpp"
-#include "coulomb/model/tendon.hpp"
 
 namespace coulomb {
 namespace {
@@ -46,21 +45,35 @@ DofRow JointLimit::row() const {
   return out;
 }
 
-DofRow tendon_limit_row(const Model& model, int tendon, bool upper, const double* q) {
-  const Tendon& t = model.tendons[tendon];
+DofRow tendon_row(const TendonState& state, bool upper, double bound) {
   const double sign = upper ? -1 : 1;
   DofRow out;
-  out.tendon = tendon;
-  out.num = int(t.joints.size());
+  out.num = state.num;
   for (int i = 0; i < out.num; ++i) {
-    out.dof[i] = model.joint_v[t.joints[i]];
-    out.coefficient[i] = sign * t.coefficients[i];
+    out.dof[i] = state.dof[i];
+    out.coefficient[i] = sign * state.J[i];
   }
-  out.phi = sign * (tendon_length(model, t, q) - (upper ? t.upper : t.lower));
+  out.phi = sign * (state.length - bound);
   return out;
 }
 
-void turn_limit_row(const Model& model, int joint, const double* q, DofRow& row) {
+DofRow tendon_limit_row(const Model& model, int tendon, bool upper, const TendonState& state) {
+  const Tendon& t = model.tendons[tendon];
+  DofRow out = tendon_row(state, upper, upper ? t.upper : t.lower);
+  out.tendon = tendon;
+  return out;
+}
+
+void turn_tendon_row(const TendonState& state, bool upper, DofRow& row, ConstraintRows& rows) {
+  if (!state.turns) return;
+  const double sign = upper ? -1 : 1;
+  double* turning = rows.turn(row);
+  for (int i = 0; i < row.num; ++i)
+    for (int j = 0; j < row.num; ++j)
+      turning[i * row.num + j] = sign * state.dJ[i][j];
+}
+
+void turn_limit_row(const Model& model, int joint, const double* q, DofRow& row, ConstraintRows& rows) {
   if (model.joint_type[joint] != JointType::ball) return;
   double vector[3];
   double inverse[9];
@@ -70,11 +83,12 @@ void turn_limit_row(const Model& model, int joint, const double* q, DofRow& row)
   for (int i = 0; i < 3; ++i)
     n[i] = vector[i] / angle;
 
+  double* turning = rows.turn(row);
   for (int j = 0; j < 3; ++j) {
     const double column[3] = {inverse[j], inverse[3 + j], inverse[6 + j]};
     const double along = dot3(n, column);
     for (int i = 0; i < 3; ++i)
-      row.dcoefficient[i][j] = -(column[i] - n[i] * along) / angle;
+      turning[3 * i + j] = -(column[i] - n[i] * along) / angle;
   }
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "coulomb/constraints/constraint_rows.hpp"
+#include "coulomb/dynamics/tendon_state.hpp"
 #include "coulomb/model.hpp"
 
 namespace coulomb {
@@ -62,8 +63,9 @@ void for_each_tendon_limit(const Model& model, Visit visit) {
   }
 }
 
-/// Its gap and row, which never turns.
-DofRow tendon_limit_row(const Model& model, int tendon, bool upper, const double* q);
+/// The gap of a tendon's length to a bound, and its row, without how it turns.
+DofRow tendon_row(const TendonState& state, bool upper, double bound);
+DofRow tendon_limit_row(const Model& model, int tendon, bool upper, const TendonState& state);
 /// row . v
 inline double rate_of(const DofRow& row, const double* v) {
   double sum = 0;
@@ -72,8 +74,10 @@ inline double rate_of(const DofRow& row, const double* v) {
   return sum;
 }
 
-/// row.dcoefficient: how the axis of a ball turns with the joint. Others have none.
-void turn_limit_row(const Model& model, int joint, const double* q, DofRow& row);
+/// How the axis of a ball turns with the joint, into rows.turning. Others do not turn.
+void turn_limit_row(const Model& model, int joint, const double* q, DofRow& row, ConstraintRows& rows);
+/// The same of a tendon's row. state: with its turning.
+void turn_tendon_row(const TendonState& state, bool upper, DofRow& row, ConstraintRows& rows);
 
 /// A quaternion, of any length, as a rotation vector; returns the angle.
 double rotation_vector(const double* quaternion, double* vector);

@@ -7,7 +7,6 @@
 #include "coulomb/constraints/joint_limits.hpp"
 #include "coulomb/constraints/one_sided_spring.hpp"
 #include "coulomb/model.hpp"
-#include "coulomb/model/tendon.hpp"
 
 namespace coulomb {
 namespace {
@@ -48,14 +47,6 @@ void push_row(DofRow row, BlockType type, double bound, const SpringRow& law, do
   rows.dof_rows.push_back(row);
 }
 
-/// Of a tendon's row: the sum that its coefficients make.
-double tendon_weight(const Model& model, const DofRow& row) {
-  double weight = 0;
-  for (int i = 0; i < row.num; ++i)
-    weight += row.coefficient[i] * row.coefficient[i] * model.dof_weight[row.dof[i]];
-  return weight;
-}
-
 /// Of a joint's row: the mean of its dofs.
 double joint_weight(const Model& model, const DofRow& row) {
   double weight = 0;
@@ -65,8 +56,21 @@ double joint_weight(const Model& model, const DofRow& row) {
 }
 
 void push_limit(const RowContext& context, const DofRow& row, std::uint64_t key, ConstraintRows& rows) {
-  const double weight = row.tendon < 0 ? joint_weight(context.model, row) : tendon_weight(context.model, row);
+  const double weight = row.tendon < 0 ? joint_weight(context.model, row) : context.model.tendons[row.tendon].weight;
   push_row(row, BlockType::limit, 0, limit_law(context, row), weight, key, rows);
+}
+
+/// Of a tendon that is spatial: how its row turns, which the state does not have yet.
+void turn_row(const RowContext& context, int tendon, bool upper, TendonState& state, DofRow& row,
+              ConstraintRows& rows) {
+  if (!state.turns) return;
+  tendon_state(context.model, context.dynamics, tendon, context.q, true, state);
+  turn_tendon_row(state, upper, row, rows);
+}
+
+/// Of the last row.
+void mark_kink(const TendonState& state, ConstraintRows& rows) {
+  if (state.at_kink) rows.blocks.back().corner = true;
 }
 
 }  // namespace
@@ -83,16 +87,20 @@ void add_joint_limit_rows(const RowContext& context, ConstraintRows& rows) {
     const double* n = limit.coefficient;
     if (n[0] == 0 && n[1] == 0 && n[2] == 0) return;
     DofRow row = limit.row();
-    turn_limit_row(model, joint, context.q, row);
+    turn_limit_row(model, joint, context.q, row, rows);
     push_limit(context, row, limit_key(joint, upper), rows);
   });
 
   // Of tendons, behind those of joints.
   for_each_tendon_limit(model, [&](int tendon, bool upper) {
-    DofRow row = tendon_limit_row(model, tendon, upper, context.q);
+    TendonState state;
+    tendon_state(model, context.dynamics, tendon, context.q, false, state);
+    DofRow row = tendon_limit_row(model, tendon, upper, state);
     if (without && without[model.body_tree[model.dof_body[row.dof[0]]]]) return;
     if (!within_reach(context, row.phi, rate_of(row, context.v), rate_of(row, context.v_free))) return;
+    turn_row(context, tendon, upper, state, row, rows);
     push_limit(context, row, tendon_limit_key(model.num_joints, tendon, upper), rows);
+    mark_kink(state, rows);
   });
 }
 
@@ -103,15 +111,7 @@ void push_tendon_row(const RowContext& context, int tendon, DofRow row, BlockTyp
                      const SpringRow& law, std::uint64_t key, ConstraintRows& rows) {
   row.tendon = -1;
   row.spring = tendon;
-  push_row(row, type, bound, law, tendon_weight(context.model, row), key, rows);
-}
-
-/// The row of a tendon's length against `rest`: upward, or downward with the sign of a gap to an upper bound.
-DofRow length_row(const Model& model, int tendon, bool upper, double rest, const double* q) {
-  DofRow row = tendon_limit_row(model, tendon, upper, q);
-  const double length = tendon_length(model, model.tendons[tendon], q);
-  row.phi = upper ? rest - length : length - rest;
-  return row;
+  push_row(row, type, bound, law, context.model.tendons[tendon].weight, key, rows);
 }
 
 }  // namespace
@@ -123,30 +123,39 @@ void add_tendon_spring_rows(const RowContext& context, ConstraintRows& rows) {
   const double h = context.options.timestep;
   for (int t = 0; t < int(model.tendons.size()); ++t) {
     const Tendon& tendon = model.tendons[t];
+    if (tendon.stiffness == 0 && tendon.damping == 0 && tendon.dry_friction == 0) continue;
+    TendonState state;
+    tendon_state(model, context.dynamics, t, context.q, true, state);
+    const auto push = [&](bool upper, DofRow row, BlockType type, double bound, const SpringRow& law,
+                          std::uint64_t key) {
+      turn_tendon_row(state, upper, row, rows);
+      push_tendon_row(context, t, row, type, bound, law, key, rows);
+      mark_kink(state, rows);
+    };
 
     // Beyond either length of a spring with a range, ...
     if (tendon.stiffness > 0 && has_range(tendon)) {
       const OneSidedSpring spring = tendon_spring(tendon, false);
       for (const bool upper : {false, true}) {
-        const DofRow row = length_row(model, t, upper, upper ? tendon.spring_upper : tendon.spring_lower, context.q);
+        const DofRow row = tendon_row(state, upper, upper ? tendon.spring_upper : tendon.spring_lower);
         if (!within_reach(context, row.phi, rate_of(row, context.v), rate_of(row, context.v_free))) continue;
-        push_tendon_row(context, t, row, BlockType::limit, 0, spring_row(spring, h, row.phi),
-                        tendon_spring_key(t, upper ? TendonSpringSide::upper : TendonSpringSide::lower), rows);
+        push(upper, row, BlockType::limit, 0, spring_row(spring, h, row.phi),
+             tendon_spring_key(t, upper ? TendonSpringSide::upper : TendonSpringSide::lower));
       }
     }
 
     // ... a spring without one and the damper at any length, ...
     const OneSidedSpring both = tendon_spring(tendon, true);
     if (both.stiffness > 0 || both.dashpot > 0) {
-      const DofRow row = length_row(model, t, false, tendon.spring_lower, context.q);
-      push_tendon_row(context, t, row, BlockType::equality, 0, two_sided_row(both, h, row.phi),
-                      tendon_spring_key(t, TendonSpringSide::both), rows);
+      const DofRow row = tendon_row(state, false, tendon.spring_lower);
+      push(false, row, BlockType::equality, 0, two_sided_row(both, h, row.phi),
+           tendon_spring_key(t, TendonSpringSide::both));
     }
 
     // ... and dry friction.
     if (tendon.dry_friction > 0)
-      push_tendon_row(context, t, length_row(model, t, false, 0, context.q), BlockType::box, h * tendon.dry_friction,
-                      {}, constraint_key(ConstraintKind::tendon_friction, std::uint64_t(t)), rows);
+      push(false, tendon_row(state, false, 0), BlockType::box, h * tendon.dry_friction, {},
+           constraint_key(ConstraintKind::tendon_friction, std::uint64_t(t)));
   }
 }
 

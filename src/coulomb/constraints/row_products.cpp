@@ -104,15 +104,13 @@ void sweep_to_roots(const RowState& state, RowSweep& sweep, double* out_q) {
 
 /// Both products of a row on joints, whose coefficients turn with them.
 void add_dof_row_gradient(const RowState& state, const DofRow& row, const StepMultipliers& multipliers, double* out_q) {
-  const double z = multipliers.z[row.row];
+  // Dry friction at its bound holds nothing, and yet it pulls.
+  const double z = state.inactive[row.block] ? 0.0 : multipliers.z[row.row];
   const double lambda = state.lambda[row.row];
   for (int j = 0; j < row.num; ++j) {
     double& out = out_q[row.dof[j]];
     out += z * row.dbias_dphi * row.coefficient[j];
-    for (int i = 0; i < row.num; ++i) {
-      const int d = row.dof[i];
-      out += row.dcoefficient[i][j] * (z * state.v_plus[d] + lambda * multipliers.y[d]);
-    }
+    out += z * state.rows.drate_dq(row, j, state.v_plus) + lambda * state.rows.drate_dq(row, j, multipliers.y);
   }
 }
 
@@ -134,9 +132,7 @@ void fill_row_columns(const RowState& state, const RowDerivatives& derivatives, 
   for (const DofRow& d : state.rows.dof_rows) {
     if (state.inactive[d.block]) continue;
     for (int j = 0; j < d.num; ++j) {
-      double value = d.dbias_dphi * d.coefficient[j];
-      for (int i = 0; i < d.num; ++i)
-        value += d.dcoefficient[i][j] * state.v_plus[d.dof[i]];
+      const double value = d.dbias_dphi * d.coefficient[j] + state.rows.drate_dq(d, j, state.v_plus);
       const RowMatrix::Place to = s.at(model, d.block, d.row, model.body_tree[model.dof_body[d.dof[j]]]);
       to.data[d.dof[j] - to.first] += value;
     }
@@ -156,14 +152,16 @@ void add_wrench_columns(const RowState& state, const RowDerivatives& derivatives
   const Model& model = state.model;
   const auto tree_of = [&](int dof) { return model.body_tree[model.dof_body[dof]]; };
   for (const DofRow& row : state.rows.dof_rows) {
+    if (row.turning < 0) continue;
     for (int j = 0; j < row.num; ++j) {
       for (int i = 0; i < row.num; ++i) {
-        if (row.dcoefficient[i][j] == 0) continue;
+        const double turning = state.rows.dcoefficient(row, i, j);
+        if (turning == 0) continue;
         const int by = tree_of(row.dof[j]);
         const int on = tree_of(row.dof[i]);
         const PathTarget to = r_T.at(model, by, on);
         double* row_of_dof = to.data + std::size_t(row.dof[j] - model.tree_first_dof[by]) * to.ld;
-        row_of_dof[row.dof[i] - model.tree_first_dof[on]] += row.dcoefficient[i][j] * state.lambda[row.row];
+        row_of_dof[row.dof[i] - model.tree_first_dof[on]] += turning * state.lambda[row.row];
       }
     }
   }
@@ -199,7 +197,7 @@ void row_derivatives_vjp(const RowState& state, const RowDerivatives& derivative
   // One sweep hands the sums to all dofs that move the body; rows on joints need none.
   sweep_to_roots(state, sweep, out_q);
   for (const DofRow& row : state.rows.dof_rows) {
-    if (state.inactive[row.block]) continue;
+    if (state.inactive[row.block] && row.turning < 0) continue;
     add_dof_row_gradient(state, row, multipliers, out_q);
   }
 }

@@ -6,6 +6,7 @@
 #include "coulomb/configuration.hpp"
 #include "coulomb/dynamics/dynamics.hpp"
 #include "coulomb/dynamics/outputs.hpp"
+#include "coulomb/dynamics/tendon_state.hpp"
 #include "coulomb/model/tendon.hpp"
 
 namespace coulomb {
@@ -56,16 +57,18 @@ Values transposed(const DynamicsWorkspace& ws, const Values& by_tree) {
 }
 
 /// 1/2 k |q - q_spring|^2; rotations by their rotation vector.
-double spring_energy(const Model& model, const Values& q) {
+double spring_energy(const Model& model, const DynamicsWorkspace& ws, const Values& q) {
   Values stretch(model.nv);
   difference(model, model.q_spring.data(), q.data(), stretch.data());
 
   double energy = 0;
   for (int d = 0; d < model.nv; ++d)
     energy += 0.5 * model.joint_stiffness[model.dof_joint[d]] * stretch[d] * stretch[d];
-  for (const Tendon& tendon : model.tendons) {
-    const double beyond = tendon_stretch(tendon, tendon_length(model, tendon, q.data()));
-    energy += 0.5 * tendon.stiffness * beyond * beyond;
+  for (int t = 0; t < int(model.tendons.size()); ++t) {
+    TendonState state;
+    tendon_state(model, ws, t, q.data(), false, state);
+    const double beyond = tendon_stretch(model.tendons[t], state.length);
+    energy += 0.5 * model.tendons[t].stiffness * beyond * beyond;
   }
   return energy;
 }
@@ -165,7 +168,7 @@ Values point_jacobian(const Model& model, const Values& q, int body, const Value
 
 Energy energy(const Model& model, const Values& q, const Values& v) {
   const DynamicsWorkspace ws = at(model, q, v);
-  return {kinetic_energy(model, ws), potential_energy(model, ws) + spring_energy(model, q)};
+  return {kinetic_energy(model, ws), potential_energy(model, ws) + spring_energy(model, ws, q)};
 }
 
 }  // namespace coulomb

@@ -37,7 +37,7 @@ double force_at_end(const Model& model, const StepMotion& motion, int k, const J
   double change = 0;
   double end = 0;
   for (int i = 0; i < n; ++i) {
-    const double moment = forces.moment[6 * k + i];
+    const double moment = forces.moment[max_actuator_dofs * k + i];
     change += moment * (motion.v_plus[first + i] - motion.v[first + i]);
     end += moment * motion.v_plus[first + i];
   }
@@ -53,7 +53,8 @@ bool is_limited(const Model& model, int joint) {
 void add_coupled_force(const Model& model, int k, JointForces& forces) {
   const ActuatorDofs dofs = actuator_dofs(model, k);
   for (int i = 0; i < dofs.num; ++i)
-    forces.clamps.sums[model.dof_joint[dofs.dof[i]]] += forces.moment[6 * k + i] * forces.actuator_force[k];
+    forces.clamps.sums[model.dof_joint[dofs.dof[i]]] +=
+        forces.moment[max_actuator_dofs * k + i] * forces.actuator_force[k];
 }
 
 /// Calls visit(bound, force, lower, upper) of every actuator whose force the end moves, then of every joint with such ones; it says whether to

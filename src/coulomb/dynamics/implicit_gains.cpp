@@ -57,7 +57,8 @@ void implicit_gains(const Model& model, ForcesAtEnd rule, double h, const JointF
     for (int k = 0; k < model.nu; ++k) {
       if (gains[k] == 0) continue;
       const int joint = model.actuators[k].joint;
-      to.add_outer(gains[k], &forces.moment[6 * k], model.joint_v[joint], joint_num_dofs(model.joint_type[joint]));
+      to.add_outer(gains[k], &forces.moment[max_actuator_dofs * k], model.joint_v[joint],
+                   joint_num_dofs(model.joint_type[joint]));
     }
   };
 

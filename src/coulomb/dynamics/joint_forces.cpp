@@ -7,12 +7,13 @@
 #include "coulomb/configuration.hpp"
 #include "coulomb/dynamics/body_wrenches.hpp"
 #include "coulomb/dynamics/dynamics.hpp"
+#include "coulomb/dynamics/tendon_state.hpp"
 #include "coulomb/model/tendon.hpp"
 
 // Actuator k on joint j (MuJoCo's meaning): length l = gear . (q or its rotation vector), speed s = m . v,
 //   force = clamp_f( (g0 + g1 l + g2 s) clamp_u(u) + b0 + b1 l + b2 s ),  tau_j += m force,  tau_j clamped per joint,
 // where the moment m is the gear, turned into the body's axes for a transmission in the parent's frame.
-// On a tendon of joints i: l = gear sum c_i q_i, m_i = gear c_i. At a site: l = 0, m = J^T gear.
+// On a tendon of length L: l = gear L, m = gear dL/dq. At a site: l = 0, m = J^T gear.
 // A position servo (g0 = -b1 alone) on a ball joint goes the short way round: u - l is taken modulo a turn, 2 pi |gear|.
 // At a clamp the derivative is the saturated side's: zero.
 
@@ -40,10 +41,26 @@ void parent_frame_moment(const double* quaternion, const double* gear, int first
   // Its derivative by a rotation of the joint.
   const double d[3][3] = {{0, -m[2], m[1]}, {m[2], 0, -m[0]}, {-m[1], m[0], 0}};
   t.turns = true;
-  std::fill_n(&t.dmoment[0][0], 36, 0.0);
+  std::fill_n(&t.dmoment[0][0], max_actuator_dofs * max_actuator_dofs, 0.0);
   for (int i = 0; i < 3; ++i)
     for (int j = 0; j < 3; ++j)
       t.dmoment[first + i][first + j] = d[i][j];
+}
+
+/// Length and moment of a tendon, times the gear.
+void tendon_moment(const Model& model, const DynamicsWorkspace& at, const Actuator& actuator, const double* q,
+                   ActuatorForce& t) {
+  const double gear = actuator.gear[0];
+  TendonState state;
+  tendon_state(model, at, actuator.tendon, q, true, state);
+  t.length = gear * state.length;
+  t.turns = state.turns;
+  t.at_kink = state.at_kink;
+  for (int i = 0; i < state.num; ++i) {
+    t.dlength[i] = t.moment[i] = gear * state.J[i];
+    for (int j = 0; state.turns && j < state.num; ++j)
+      t.dmoment[i][j] = gear * state.dJ[i][j];
+  }
 }
 
 /// Length and moment of a transmission, and how they move with the joint.
@@ -54,13 +71,8 @@ void transmission(const Model& model, const DynamicsWorkspace& at, const Actuato
     return;
   }
 
-  // A tendon is a sum of joints.
   if (actuator.tendon >= 0) {
-    const Tendon& tendon = model.tendons[actuator.tendon];
-    for (std::size_t i = 0; i < tendon.joints.size(); ++i) {
-      t.dlength[i] = t.moment[i] = actuator.gear[0] * tendon.coefficients[i];
-      t.length += t.moment[i] * q[model.joint_q[tendon.joints[i]]];
-    }
+    tendon_moment(model, at, actuator, q, t);
     return;
   }
 
@@ -150,9 +162,9 @@ void add_coupled_actuator(const Model& model, int k, const ActuatorForce& a, Joi
   const ActuatorDofs dofs = actuator_dofs(model, k);
   for (int i = 0; i < dofs.num; ++i) {
     out.tau[dofs.dof[i]] += a.moment[i] * a.force;
-    out.dtau_du[6 * k + i] = a.moment[i] * a.df_du;
-    out.dtau_dgain[6 * k + i] = a.moment[i] * a.df_dgain;
-    out.dtau_dbias[6 * k + i] = a.moment[i] * a.df_dbias;
+    out.dtau_du[max_actuator_dofs * k + i] = a.moment[i] * a.df_du;
+    out.dtau_dgain[max_actuator_dofs * k + i] = a.moment[i] * a.df_dgain;
+    out.dtau_dbias[max_actuator_dofs * k + i] = a.moment[i] * a.df_dbias;
     if (a.df_dlength == 0 && a.df_dspeed == 0 && !a.turns) continue;
     for (int j = 0; j < dofs.num; ++j) {
       const double turned = a.turns ? a.dmoment[i][j] * a.force : 0.0;
@@ -169,6 +181,7 @@ void add_actuator(const Model& model, int k, const ActuatorForce& a, JointForces
     out.actuator_force[k] = a.force;
     out.actuator_length[k] = a.length;
     out.actuator_speed[k] = a.speed;
+    out.at_kink = out.at_kink || (a.at_kink && a.force != 0);
     add_coupled_actuator(model, k, a, out);
     return;
   }
@@ -178,14 +191,15 @@ void add_actuator(const Model& model, int k, const ActuatorForce& a, JointForces
   out.actuator_force[k] = a.force;
   out.actuator_length[k] = a.length;
   out.actuator_speed[k] = a.speed;
+  out.at_kink = out.at_kink || (a.at_kink && a.force != 0);
 
   // The force acts along the moment, and so do its derivatives, unless the moment itself turns.
   for (int i = 0; i < n; ++i) {
     const int d = first + i;
     out.tau[d] += a.moment[i] * a.force;
-    out.dtau_du[6 * k + i] = a.moment[i] * a.df_du;
-    out.dtau_dgain[6 * k + i] = a.moment[i] * a.df_dgain;
-    out.dtau_dbias[6 * k + i] = a.moment[i] * a.df_dbias;
+    out.dtau_du[max_actuator_dofs * k + i] = a.moment[i] * a.df_du;
+    out.dtau_dgain[max_actuator_dofs * k + i] = a.moment[i] * a.df_dgain;
+    out.dtau_dbias[max_actuator_dofs * k + i] = a.moment[i] * a.df_dbias;
     for (int j = 0; j < n; ++j) {
       out.dtau_dq[6 * d + j] += a.moment[i] * (a.df_dlength * a.dlength[j] + a.df_dspeed * a.dspeed[j]) +
                                 (a.turns ? a.dmoment[i][j] * a.force : 0.0);
@@ -199,13 +213,13 @@ void note_gains(const Model& model, int k, const ActuatorForce& a, JointForces& 
   // Of a tendon nothing is taken at the end of the step: its dofs may lie on branches, where the factor of M has no entry for a pair of them;
   // nor of a site, whose moment turns.
   if (!drives_joint(model.actuators[k])) {
-    std::copy_n(a.moment, 6, &out.moment[6 * k]);
+    std::copy_n(a.moment, max_actuator_dofs, &out.moment[max_actuator_dofs * k]);
     out.speed_gain[k] = out.length_gain[k] = 0;
     return;
   }
 
   const JointType type = model.joint_type[model.actuators[k].joint];
-  std::copy_n(a.moment, joint_num_dofs(type), &out.moment[6 * k]);
+  std::copy_n(a.moment, joint_num_dofs(type), &out.moment[max_actuator_dofs * k]);
   out.speed_gain[k] = std::max(0.0, -a.df_dspeed);
 
   // A free joint has no length.
@@ -221,7 +235,9 @@ void drop_coupled_slopes(const Model& model, int d, JointForces& out) {
     if (drives_joint(model.actuators[k])) continue;
     const ActuatorDofs dofs = actuator_dofs(model, k);
     for (int i = 0; i < dofs.num; ++i)
-      if (dofs.dof[i] == d) out.dtau_du[6 * k + i] = out.dtau_dgain[6 * k + i] = out.dtau_dbias[6 * k + i] = 0;
+      if (dofs.dof[i] == d)
+        out.dtau_du[max_actuator_dofs * k + i] = out.dtau_dgain[max_actuator_dofs * k + i] =
+            out.dtau_dbias[max_actuator_dofs * k + i] = 0;
   }
 }
 
@@ -240,7 +256,8 @@ void clamp_joint(const Model& model, int j, JointForces& out) {
   std::fill_n(&out.dtau_dv[6 * d], 6, 0.0);
   for (int k = 0; k < model.nu; ++k)
     if (model.actuators[k].joint == j) {
-      out.dtau_du[6 * k] = out.dtau_dgain[6 * k] = out.dtau_dbias[6 * k] = 0;
+      out.dtau_du[max_actuator_dofs * k] = out.dtau_dgain[max_actuator_dofs * k] =
+          out.dtau_dbias[max_actuator_dofs * k] = 0;
       out.speed_gain[k] = out.length_gain[k] = 0;
     }
   drop_coupled_slopes(model, d, out);
@@ -290,7 +307,7 @@ void clear(JointForces& out) {
   std::fill(out.dtau_dq.begin(), out.dtau_dq.end(), 0.0);
   std::fill(out.dtau_dv.begin(), out.dtau_dv.end(), 0.0);
   out.coupled_slopes.clear();
-  out.any_gain = out.at_end = out.clamps.any = false;
+  out.any_gain = out.at_end = out.at_kink = out.clamps.any = false;
 }
 
 void check_state(const Model& model, const std::vector<double>& q, const std::vector<double>& v) {
@@ -305,8 +322,9 @@ ActuatorDofs actuator_dofs(const Model& model, int actuator) {
   const Actuator& a = model.actuators[actuator];
   ActuatorDofs out;
   if (a.tendon >= 0) {
-    for (int joint : model.tendons[a.tendon].joints)
-      out.dof[out.num++] = model.joint_v[joint];
+    const std::vector<int>& dofs = model.tendons[a.tendon].dofs;
+    out.num = int(dofs.size());
+    std::copy(dofs.begin(), dofs.end(), out.dof);
     return out;
   }
   if (a.body >= 0) {
@@ -324,8 +342,8 @@ ActuatorDofs actuator_dofs(const Model& model, int actuator) {
 int actuator_tree(const Model& model, int actuator) {
   const Actuator& a = model.actuators[actuator];
   if (a.body >= 0) return model.body_tree[a.body];
-  const int joint = a.tendon >= 0 ? model.tendons[a.tendon].joints[0] : a.joint;
-  return model.body_tree[model.joint_body[joint]];
+  const int dof = a.tendon >= 0 ? model.tendons[a.tendon].dofs[0] : model.joint_v[a.joint];
+  return model.body_tree[model.dof_body[dof]];
 }
 
 int joint_num_dofs(JointType type) { return type == JointType::free ? 6 : type == JointType::ball ? 3 : 1; }
@@ -421,12 +439,13 @@ double by_velocity_gain(const Actuator& actuator, double by_gain, double by_bias
 }
 
 JointForces::JointForces(const Model& model)
-    : tau(model.nv), dtau_dq(6 * model.nv), dtau_dv(6 * model.nv), dtau_du(6 * model.nu), dtau_dgain(6 * model.nu),
-      dtau_dbias(6 * model.nu), actuator_force(model.nu), actuator_length(model.nu), actuator_speed(model.nu),
-      moment(6 * model.nu), speed_gain(model.nu), length_gain(model.nu), clamps(model), tau_at_end(model.nv) {
+    : tau(model.nv), dtau_dq(6 * model.nv), dtau_dv(6 * model.nv), dtau_du(max_actuator_dofs * model.nu),
+      dtau_dgain(max_actuator_dofs * model.nu), dtau_dbias(max_actuator_dofs * model.nu), actuator_force(model.nu),
+      actuator_length(model.nu), actuator_speed(model.nu), moment(max_actuator_dofs * model.nu), speed_gain(model.nu),
+      length_gain(model.nu), clamps(model), tau_at_end(model.nv) {
   std::size_t most = 0;
   for (const Actuator& a : model.actuators)
-    most += a.tendon >= 0 ? model.tendons[a.tendon].joints.size() * model.tendons[a.tendon].joints.size() : 0;
+    most += a.tendon >= 0 ? model.tendons[a.tendon].dofs.size() * model.tendons[a.tendon].dofs.size() : 0;
   coupled_slopes.reserve(most + count_wrench_slopes(model));
 }
 
@@ -511,11 +530,14 @@ std::vector<double> passive_forces(const Model& model, const std::vector<double>
   add_passive_forces(model, at, q.data(), v.data(), out);
 
   // Springs and dampers of tendons, which steps take as constraints.
-  for (const Tendon& tendon : model.tendons) {
-    const double force = -tendon.stiffness * tendon_stretch(tendon, tendon_length(model, tendon, q.data())) -
-                         tendon.damping * tendon_rate(model, tendon, v.data());
-    for (std::size_t i = 0; i < tendon.joints.size(); ++i)
-      out.tau[model.joint_v[tendon.joints[i]]] += tendon.coefficients[i] * force;
+  for (int t = 0; t < int(model.tendons.size()); ++t) {
+    const Tendon& tendon = model.tendons[t];
+    TendonState state;
+    tendon_state(model, at, t, q.data(), false, state);
+    const double force =
+        -tendon.stiffness * tendon_stretch(tendon, state.length) - tendon.damping * state.rate(v.data());
+    for (int i = 0; i < state.num; ++i)
+      out.tau[state.dof[i]] += state.J[i] * force;
   }
   return out.tau;
 }

@@ -10,10 +10,11 @@ namespace coulomb {
 
 struct DynamicsWorkspace;
 
-/// The dofs that an actuator acts on: those of its joint, of its tendon's joints, or of the path of its body.
+/// The dofs that an actuator acts on: those of its joint, of its tendon, or of the path of its body.
+inline constexpr int max_actuator_dofs = 16;
 struct ActuatorDofs {
   int num = 0;
-  int dof[6];
+  int dof[max_actuator_dofs];
 };
 ActuatorDofs actuator_dofs(const Model& model, int actuator);
 /// The tree that they belong to; -1 where they move nothing.
@@ -39,20 +40,21 @@ struct JointForces {
   std::vector<double> dtau_dq;               ///< nv x 6
   std::vector<double> dtau_dv;               ///< nv x 6
   std::vector<CoupledSlope> coupled_slopes;  ///< beside dtau_dq and dtau_dv
-  std::vector<double> dtau_du;               ///< nu x 6: column of actuator k over its dofs (actuator_dofs)
-  std::vector<double> dtau_dgain;            ///< nu x 6: by the constant part g0 of the gain
-  std::vector<double> dtau_dbias;            ///< nu x 6: by the constant part b0 of the bias
-  std::vector<double> actuator_force;        ///< nu: after gain, bias and force clamp
+  std::vector<double> dtau_du;         ///< nu x max_actuator_dofs: column of actuator k over its dofs (actuator_dofs)
+  std::vector<double> dtau_dgain;      ///< the same by the constant part g0 of the gain
+  std::vector<double> dtau_dbias;      ///< the same by the constant part b0 of the bias
+  std::vector<double> actuator_force;  ///< nu: after gain, bias and force clamp
 
   std::vector<double> actuator_length;  ///< nu
   std::vector<double> actuator_speed;   ///< nu
   bool any_dq = false;                  ///< some dtau_dq is non-zero
 
   // What a step may take at its end, by actuator: gains that oppose its motion, zero beyond a clamp. Others stay as they are at the start.
-  std::vector<double> moment;       ///< nu x 6
+  std::vector<double> moment;       ///< nu x max_actuator_dofs
   std::vector<double> speed_gain;   ///< nu: max(0, -d force / d speed)
   std::vector<double> length_gain;  ///< nu: max(0, -d force / d length)
   bool any_gain = false;            ///< some speed_gain or length_gain is non-zero
+  bool at_kink = false;             ///< the moment of some actuator that gives a force
 
   ForceClamps clamps;              ///< who is at a bound
   bool at_end = false;             ///< joint_forces_at_end was here
@@ -85,13 +87,14 @@ struct StepMotion {
 /// One actuator: its coordinate, the moment that turns its force into forces of its joint, and their derivatives over the joint's dofs.
 struct ActuatorForce {
   double length = 0;
-  double dlength[6] = {0};  ///< d length / dq
-  double moment[6] = {0};
+  double dlength[max_actuator_dofs] = {0};  ///< d length / dq
+  double moment[max_actuator_dofs] = {0};
   bool turns = false;    ///< the moment changes with q
-  double dmoment[6][6];  ///< where it turns: dmoment[i][j] = d moment_i / dq_j; else left as it is
+  bool at_kink = false;  ///< at different rates on the two sides of this q (TendonState)
+  double dmoment[max_actuator_dofs][max_actuator_dofs];  ///< where it turns: d moment_i / dq_j; else left as it is
 
-  double speed = 0;        ///< moment . v
-  double dspeed[6] = {0};  ///< d speed / dq
+  double speed = 0;                        ///< moment . v
+  double dspeed[max_actuator_dofs] = {0};  ///< d speed / dq
 
   // The force and its derivatives; those are zero beyond a clamp.
   double force = 0;

@@ -6,7 +6,7 @@
 #include "coulomb/dynamics/dynamics.hpp"
 #include "coulomb/dynamics/joint_forces.hpp"
 #include "coulomb/dynamics/spatial.hpp"
-#include "coulomb/model/tendon.hpp"
+#include "coulomb/dynamics/tendon_state.hpp"
 
 // A frame at p = o + arm on body X: dp = xi_v + xi_w x arm, dphi = xi_w, dv = dV_v + dV_w x arm + w x dp, dw = dV_w. A reading's
 // change is written as a_p . dp + a_phi . dphi + a_v . dv + a_w . dw per frame, and taken to (G, H) by FrameCovector.
@@ -237,8 +237,13 @@ void read_others(const Model& model, const DynamicsWorkspace& ws, const double* 
     case SensorType::subtree_velocity: copy3(subtree_state(model, ws, sensor.index).velocity, y); break;
     case SensorType::actuator_position: y[0] = actuator_force(model, ws, sensor.index, q, v, 0).length; break;
     case SensorType::actuator_velocity: y[0] = actuator_force(model, ws, sensor.index, q, v, 0).speed; break;
-    case SensorType::tendon_length: y[0] = tendon_length(model, model.tendons[sensor.index], q); break;
-    case SensorType::tendon_velocity: y[0] = tendon_rate(model, model.tendons[sensor.index], v); break;
+    case SensorType::tendon_length:
+    case SensorType::tendon_velocity: {
+      TendonState state;
+      tendon_state(model, ws, sensor.index, q, false, state);
+      y[0] = sensor.type == SensorType::tendon_length ? state.length : state.rate(v);
+      break;
+    }
     case SensorType::joint_limit_position: y[0] = violated_limit(model, q, v, sensor.index).gap; break;
     case SensorType::joint_limit_velocity: y[0] = violated_limit(model, q, v, sensor.index).rate; break;
     default: y[0] = 0;
@@ -282,10 +287,14 @@ void joint_rows(const Model& model, const DynamicsWorkspace& ws, const double* q
   }
 
   if (sensor.type == SensorType::tendon_length || sensor.type == SensorType::tendon_velocity) {
-    const Tendon& tendon = model.tendons[sensor.index];
-    for (std::size_t i = 0; i < tendon.joints.size(); ++i)
-      (sensor.type == SensorType::tendon_length ? rows[0].dq : rows[0].dv)
-          .push_back({model.joint_v[tendon.joints[i]], tendon.coefficients[i]});
+    const bool rate = sensor.type == SensorType::tendon_velocity;
+    TendonState state;
+    tendon_state(model, ws, sensor.index, q, rate, state);
+    for (int i = 0; i < state.num; ++i) {
+      (rate ? rows[0].dv : rows[0].dq).push_back({state.dof[i], state.J[i]});
+      for (int j = 0; rate && state.turns && j < state.num; ++j)
+        rows[0].dq.push_back({state.dof[j], state.dJ[i][j] * v[state.dof[i]]});
+    }
     return;
   }
 

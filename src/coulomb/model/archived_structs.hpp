@@ -94,11 +94,18 @@ void fields(Archive& archive, MediumBox& x) {
 }
 
 template <class Archive>
+void fields(Archive& archive, TendonPoint& x) {
+  auto& [kind, body, pos, quat, radius, side_body, side_pos, divisor] = x;
+  archive(kind, body, pos, quat, radius, side_body, side_pos, divisor);
+}
+
+template <class Archive>
 void fields(Archive& archive, Tendon& x) {
-  auto& [name, joints, coefficients, limited, lower, upper, stiffness, spring_lower, spring_upper, damping,
-         dry_friction] = x;
+  auto& [name, joints, coefficients, path, dofs, weight, limited, lower, upper, stiffness, spring_lower, spring_upper,
+         damping, dry_friction] = x;
   archive(name, joints, coefficients, limited, lower, upper);
   if (archive.format() >= 7) archive(stiffness, spring_lower, spring_upper, damping, dry_friction);
+  if (archive.format() >= 8) archive(path, weight);
 }
 
 template <class Archive>

@@ -4,6 +4,7 @@
 #include "coulomb/base/archive.hpp"
 #include "coulomb/model/archived_structs.hpp"
 #include "coulomb/model/scene/topology.hpp"
+#include "coulomb/model/tendon.hpp"
 
 namespace coulomb {
 
@@ -54,8 +55,12 @@ std::string save_models(const Models& models) { return saved("model", models); }
 
 Models load_models(std::string_view bytes) {
   Models models = loaded<Models>("model", bytes);
-  for (auto& model : models)
+  for (auto& model : models) {
     find_fixed_poses(const_cast<Model&>(*model));
+    find_tendon_dofs(const_cast<Model&>(*model));
+    for (Tendon& tendon : const_cast<Model&>(*model).tendons)
+      if (!is_spatial(tendon)) tendon.weight = sum_of_joints_weight(*model, tendon);
+  }
   return models;
 }
 

@@ -1,28 +1,54 @@
-// Fixed tendons: sums of joints.
+// Tendons: fixed ones, sums of joints, and spatial ones, whose paths run over points of bodies and around obstacles.
 #pragma once
 
 #include "coulomb/model.hpp"
 
 namespace coulomb {
 
-inline double tendon_length(const Model& model, const Tendon& tendon, const double* q) {
-  double sum = 0;
-  for (std::size_t i = 0; i < tendon.joints.size(); ++i)
-    sum += tendon.coefficients[i] * q[model.joint_q[tendon.joints[i]]];
-  return sum;
-}
-
-inline double tendon_rate(const Model& model, const Tendon& tendon, const double* v) {
-  double sum = 0;
-  for (std::size_t i = 0; i < tendon.joints.size(); ++i)
-    sum += tendon.coefficients[i] * v[model.joint_v[tendon.joints[i]]];
-  return sum;
-}
+inline bool is_spatial(const Tendon& tendon) { return !tendon.path.empty(); }
 
 /// How far a length is beyond the lengths of the tendon's spring: negative where it is too short.
 inline double tendon_stretch(const Tendon& tendon, double length) {
   if (length < tendon.spring_lower) return length - tendon.spring_lower;
   return length > tendon.spring_upper ? length - tendon.spring_upper : 0;
 }
+
+/// Two points of a path, and what lies between them.
+struct TendonPiece {
+  const TendonPoint* a;
+  const TendonPoint* b;
+  const TendonPoint* around;  ///< an obstacle; null: none
+  double share;               ///< 1 / divisor of the pulley before it
+};
+
+/// Calls visit(piece) along the path of a spatial tendon. A pulley begins another branch.
+template <class Visit>
+void for_each_piece(const Tendon& tendon, Visit visit) {
+  using Kind = TendonPoint::Kind;
+  const TendonPoint* from = nullptr;
+  const TendonPoint* around = nullptr;
+  double share = 1;
+  for (const TendonPoint& point : tendon.path) {
+    if (point.kind == Kind::sphere || point.kind == Kind::cylinder) {
+      around = &point;
+      continue;
+    }
+    const bool pulley = point.kind == Kind::pulley;
+    if (pulley) share = 1 / point.divisor;
+    if (from && !pulley) visit(TendonPiece{from, &point, around, share});
+    from = pulley ? nullptr : &point;
+    around = nullptr;
+  }
+}
+
+/// Does a dof move a body?
+bool dof_moves_body(const Model& model, int dof, int body);
+
+/// Sets Tendon::dofs of all tendons: of fixed ones the dofs of their joints, in their order; of spatial ones, in increasing order, those that
+/// move some but not all of the bodies of a piece of the path. After the topology.
+void find_tendon_dofs(Model& model);
+
+/// The weight of a fixed tendon's rows: of its joints as if each moved alone.
+double sum_of_joints_weight(const Model& model, const Tendon& tendon);
 
 }  // namespace coulomb

@@ -29,8 +29,11 @@ std::uint64_t structure_of(const Model& m) {
     add(std::array{int(e.type), e.body_a, e.body_b, e.joint_a, e.joint_b});
   for (const Equality& e : m.equalities)
     if (e.type == EqualityType::tendon) add(std::array{e.tendon_a, e.tendon_b});
-  for (const Tendon& t : m.tendons)
+  for (const Tendon& t : m.tendons) {
     add(t.joints);
+    for (const TendonPoint& point : t.path)
+      add(std::array{int(point.kind), point.body, point.side_body});
+  }
   return hash;
 }
 

@@ -261,6 +261,7 @@ void copy_equalities_and_tendons(const mjModel& m, Copier& c) {
   COULOMB_INTEGERS(wrap_objid, m.nwrap);
   COULOMB_REALS(wrap_prm, m.nwrap);
   COULOMB_REALS(tendon_range, 2 * m.ntendon);
+  COULOMB_REALS(tendon_actfrcrange, 2 * m.ntendon);
   COULOMB_REALS(tendon_margin, m.ntendon);
   COULOMB_REALS(tendon_length0, m.ntendon);
   COULOMB_REALS(tendon_lengthspring, 2 * m.ntendon);

@@ -1,4 +1,7 @@
-// Compiled MuJoCo arrays to SceneParts: actuators of joints, fixed tendons and sites (motor, position, velocity, general without dynamics).
+// Compiled MuJoCo arrays to SceneParts: actuators of joints, tendons and sites (motor, position, velocity, general without dynamics).
+#include <algorithm>
+#include <cmath>
+
 #include "coulomb/model/loaders/mujoco_fields.hpp"
 
 namespace coulomb {
@@ -40,7 +43,7 @@ void refuse_unless_static_actuator(const MujocoFields& f, int a, const std::stri
     const std::string kind = transmission < 6 ? kinds[transmission] : "of type " + std::to_string(transmission);
     const std::string type = "(trntype " + std::to_string(transmission) + ")";
     const std::string expected =
-        "actuators drive joints, fixed tendons and sites: only joint, jointinparent, tendon and site " + type;
+        "actuators drive joints, tendons and sites: only joint, jointinparent, tendon and site " + type;
     refuse(what, "transmission by " + kind + " is not supported, " + expected);
   }
 
@@ -94,6 +97,19 @@ void set_site(const MujocoFields& f, int a, Actuator& out) {
   out.site_quat = f.row<4>("site_quat", site);
 }
 
+/// A bound on the sum of a tendon's actuators, which is that of the only one.
+void bound_by_tendon(const MujocoFields& f, Actuator& out, int num_of_tendon) {
+  if (f.integer("tendon_actfrclimited", out.tendon, 0) == 0) return;
+  if (num_of_tendon > 1)
+    refuse("tendon '" + f.name("tendon", out.tendon) + "'",
+           "actuatorfrcrange is not supported with several actuators: limit their forces, forcerange");
+  const auto range = f.row<2>("tendon_actfrcrange", out.tendon);
+  if (!out.force_limited) out.force_range = {-INFINITY, INFINITY};
+  out.force_limited = true;
+  out.force_range = {std::clamp(out.force_range[0], range[0], range[1]),
+                     std::clamp(out.force_range[1], range[0], range[1])};
+}
+
 /// Options may disable all actuators, or groups of them.
 bool group_disabled(const MujocoFields& f, int a) {
   const int group = f.integer("actuator_group", a, 0);
@@ -109,6 +125,10 @@ void translate_actuators(const MujocoFields& f, SceneParts& parts) {
   // Versions before 4 have one control and one force an actuator.
   const int n = f.integer("nactuator", 0, f.count("nu"));
   int explicit_gains = 0;
+  std::vector<int> of_tendon(static_cast<std::size_t>(f.count("ntendon")), 0);
+  for (int a = 0; a < n; ++a)
+    if (f.integer("actuator_trntype", a) == tendon_transmission)
+      ++of_tendon[tendon_index(f, f.integer("actuator_trnid", 2 * a), "actuator '" + f.name("actuator", a) + "'")];
   for (int a = 0; a < n; ++a) {
     Actuator out;
     out.name = f.name("actuator", a);
@@ -118,7 +138,7 @@ void translate_actuators(const MujocoFields& f, SceneParts& parts) {
 
     // Which joint or tendon it drives.
     if (f.integer("actuator_trntype", a) == tendon_transmission) {
-      out.tendon = fixed_tendon(f, f.integer("actuator_trnid", 2 * a), "actuator '" + out.name + "'");
+      out.tendon = tendon_index(f, f.integer("actuator_trnid", 2 * a), "actuator '" + out.name + "'");
     } else if (f.integer("actuator_trntype", a) != site_transmission) {
       out.joint = driven_joint(f, a, out.name, parts);
     }
@@ -148,6 +168,7 @@ void translate_actuators(const MujocoFields& f, SceneParts& parts) {
     out.control_range = f.row<2>("actuator_ctrlrange", control);
     out.force_limited = f.integer("actuator_forcelimited", a, 0) != 0;
     out.force_range = f.row<2>("actuator_forcerange", a);
+    if (out.tendon >= 0) bound_by_tendon(f, out, of_tendon[out.tendon]);
     add_actuator_inertia(f, a, out, parts);
     explicit_gains += out.joint < 0 && (out.gain[2] != 0 || out.bias[2] != 0);
     parts.actuators.push_back(out);

@@ -190,11 +190,11 @@ void translate_equalities(const MujocoFields& f, SceneParts& parts) {
     } else if (type == tendon) {
       const std::string what = "equality '" + name + "'";
       out.type = EqualityType::tendon;
-      out.tendon_a = fixed_tendon(f, a, what);
+      out.tendon_a = tendon_index(f, a, what);
       std::copy_n(data.begin(), 5, out.poly.begin());
       out.ref_a = f.real("tendon_length0", a);
       if (b >= 0) {
-        out.tendon_b = fixed_tendon(f, b, what);
+        out.tendon_b = tendon_index(f, b, what);
         out.ref_b = f.real("tendon_length0", b);
       }
     } else if (type == connect || is_weld) {

@@ -75,9 +75,8 @@ class MujocoFields {
 void translate_bodies_and_joints(const MujocoFields& f, SceneParts& parts);
 void translate_geometries(const MujocoFields& f, SceneParts& parts);
 void translate_tendons(const MujocoFields& f, SceneParts& parts);
-/// Index into parts.tendons of MuJoCo's tendon t; `what` needs it. Refuses spatial ones.
-int fixed_tendon(const MujocoFields& f, int t, const std::string& what);
-bool is_spatial_tendon(const MujocoFields& f, int t);
+/// Index into parts.tendons of MuJoCo's tendon t; `what` needs it.
+int tendon_index(const MujocoFields& f, int t, const std::string& what);
 void translate_actuators(const MujocoFields& f, SceneParts& parts);
 void translate_equalities(const MujocoFields& f, SceneParts& parts);
 void translate_sensors(const MujocoFields& f, SceneParts& parts);

@@ -31,21 +31,13 @@ void refuse_what_moves(const MujocoFields& f) {
     refuse("option", "flag override (contact parameter override) is not supported");
   }
 
-  // Laws of tendons that are not here: inertia, and the springs, dampers and friction of spatial ones.
+  // Laws of tendons that are not here: inertia, and springs and dampers that are polynomials.
   constexpr std::size_t prefix = 7;  // of "tendon_"
   for (int t = 0; t < f.count("ntendon"); ++t) {
     const std::string tendon = "tendon '" + f.name("tendon", t) + "'";
 
-    // Linear laws ...
-    for (const char* field : {"tendon_armature", "tendon_stiffness", "tendon_damping", "tendon_frictionloss"}) {
-      const double value = f.real(field, t, 0);
-      const bool is_read = !is_spatial_tendon(f, t) && field != std::string("tendon_armature");
-      if (value == 0 || is_read) continue;
-      const std::string law = field + prefix;
-      refuse(tendon, law + " " + checks::text(value) + " is not supported");
-    }
-
-    // ... and polynomial ones.
+    const double armature = f.real("tendon_armature", t, 0);
+    if (armature != 0) refuse(tendon, "armature " + checks::text(armature) + " is not supported");
     for (const char* field : {"tendon_stiffnesspoly", "tendon_dampingpoly"}) {
       const bool acts = f.real(field, 2 * t, 0) != 0 || f.real(field, 2 * t + 1, 0) != 0;
       if (!acts) continue;
@@ -86,12 +78,6 @@ void report_unsupported(const MujocoFields& f, SceneParts& parts) {
   };
 
   // What is only looked at, and what does not move.
-  int spatial = 0;
-  for (int t = 0; t < f.count("ntendon"); ++t)
-    spatial += is_spatial_tendon(f, t);
-  if (spatial > 0) {
-    list(std::to_string(spatial) + " spatial tendons that exert no force");
-  }
   count("ncam", "cameras");
   count("nlight", "lights");
   count("nskin", "skins");

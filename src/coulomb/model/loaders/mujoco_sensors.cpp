@@ -119,8 +119,7 @@ bool translate_sensor(const MujocoFields& f, int i, const SceneParts& parts, Sen
   // All others belong to a joint, a tendon, an actuator or a body.
   out.index = id;
   if (out.type == SensorType::tendon_length || out.type == SensorType::tendon_velocity) {
-    if (is_spatial_tendon(f, id)) return false;
-    out.index = fixed_tendon(f, id, "sensor '" + out.name + "'");
+    out.index = tendon_index(f, id, "sensor '" + out.name + "'");
   }
   if (types->second[i] == "ballquat") {
     out.cutoff = 0;

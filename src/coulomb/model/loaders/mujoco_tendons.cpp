@@ -1,4 +1,4 @@
-// Compiled MuJoCo arrays to SceneParts: fixed tendons. Spatial ones, which run over sites, are refused where they exert a force.
+// Compiled MuJoCo arrays to SceneParts: tendons, fixed and spatial.
 #include <algorithm>
 
 #include "coulomb/model/loaders/mujoco_fields.hpp"
@@ -6,9 +6,9 @@
 namespace coulomb {
 namespace {
 
-constexpr int wrap_joint = 1;  // mjWRAP_JOINT
+/// mjtWrap: MuJoCo's paths are of joints, or of sites and what lies between them.
+enum Wrap { wrap_joint = 1, wrap_pulley, wrap_site, wrap_sphere, wrap_cylinder };
 
-/// MuJoCo's paths are of joints, or of sites and what lies between them.
 bool is_fixed_tendon(const MujocoFields& f, int t) {
   const int first = f.integer("tendon_adr", t, -1);
   return first >= 0 && f.integer("wrap_type", first, 0) == wrap_joint;
@@ -30,21 +30,57 @@ void add_joints(const MujocoFields& f, int t, Tendon& out) {
   }
 }
 
+/// A site's body and place; throws where there is none such.
+int site_body(const MujocoFields& f, int site, const std::string& what) {
+  if (site < 0 || site >= f.count("nsite")) refuse(what, "site " + std::to_string(site) + " is none of the model's");
+  return f.integer("site_bodyid", site);
+}
+
+/// One element of a path. MuJoCo's wrap_prm: a pulley's divisor, an obstacle's side site.
+TendonPoint path_point(const MujocoFields& f, int k, const std::string& what) {
+  const int type = f.integer("wrap_type", k);
+  const int object = f.integer("wrap_objid", k);
+  TendonPoint out;
+  if (type == wrap_pulley) {
+    out.kind = TendonPoint::Kind::pulley;
+    out.divisor = f.real("wrap_prm", k);
+    return out;
+  }
+  if (type == wrap_site) {
+    out.body = site_body(f, object, what);
+    out.pos = f.row<3>("site_pos", object);
+    return out;
+  }
+  if (type != wrap_sphere && type != wrap_cylinder)
+    refuse(what, "path element of type " + std::to_string(type) + " is not supported");
+  out.kind = type == wrap_sphere ? TendonPoint::Kind::sphere : TendonPoint::Kind::cylinder;
+  out.body = f.integer("geom_bodyid", object);
+  out.pos = f.row<3>("geom_pos", object);
+  out.quat = f.row<4>("geom_quat", object);
+  out.radius = f.row<3>("geom_size", object)[0];
+  const double side = f.real("wrap_prm", k, -1);
+  if (side >= 0) {
+    const int site = static_cast<int>(side + 0.5);
+    out.side_body = site_body(f, site, what);
+    out.side_pos = f.row<3>("site_pos", site);
+  }
+  return out;
+}
+
+void add_path(const MujocoFields& f, int t, const std::string& what, Tendon& out) {
+  const int first = f.integer("tendon_adr", t);
+  for (int k = first; k < first + f.integer("tendon_num", t); ++k)
+    out.path.push_back(path_point(f, k, what));
+}
+
 }  // namespace
 
-int fixed_tendon(const MujocoFields& f, int t, const std::string& what) {
+int tendon_index(const MujocoFields& f, int t, const std::string& what) {
   if (t < 0 || t >= f.count("ntendon")) {
     refuse(what, "tendon " + std::to_string(t) + " is none of the model's");
   }
-  if (!is_fixed_tendon(f, t))
-    refuse(what, "tendon '" + f.name("tendon", t) + "' is spatial; only fixed tendons, sums of joints, are supported");
-  int index = 0;
-  for (int before = 0; before < t; ++before)
-    index += is_fixed_tendon(f, before);
-  return index;
+  return t;
 }
-
-bool is_spatial_tendon(const MujocoFields& f, int t) { return !is_fixed_tendon(f, t); }
 
 void translate_tendons(const MujocoFields& f, SceneParts& parts) {
   const bool limits_are_on = !(f.count("opt_disableflags") & (mj::disable_limit | mj::disable_constraint));
@@ -52,14 +88,12 @@ void translate_tendons(const MujocoFields& f, SceneParts& parts) {
   for (int t = 0; t < f.count("ntendon"); ++t) {
     const std::string what = "tendon '" + f.name("tendon", t) + "'";
     const bool limited = f.integer("tendon_limited", t, 0) != 0 && limits_are_on;
-    if (!is_fixed_tendon(f, t)) {
-      if (limited) refuse(what, "length limits of spatial tendons are not supported");
-      continue;
-    }
-
     Tendon out;
     out.name = f.name("tendon", t);
-    add_joints(f, t, out);
+    if (is_fixed_tendon(f, t))
+      add_joints(f, t, out);
+    else
+      add_path(f, t, what, out);
     out.limited = limited;
     if (limited) {
       const auto range = f.row<2>("tendon_range", t);
@@ -76,9 +110,6 @@ void translate_tendons(const MujocoFields& f, SceneParts& parts) {
     if (!(flags & mj::disable_damper)) out.damping = f.real("tendon_damping", t, 0);
     if (!(flags & (mj::disable_friction_loss | mj::disable_constraint)))
       out.dry_friction = f.real("tendon_frictionloss", t, 0);
-    if (f.integer("tendon_actfrclimited", t, 0) != 0) {
-      refuse(what, "actuatorfrcrange is not supported: limit the force of the actuator, forcerange");
-    }
     parts.tendons.push_back(out);
   }
   if (margins > 0) {

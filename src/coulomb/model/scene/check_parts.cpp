@@ -6,6 +6,7 @@
 
 #include "coulomb/model/checks.hpp"
 #include "coulomb/model/scene/topology.hpp"
+#include "coulomb/model/tendon.hpp"
 
 namespace coulomb {
 namespace {
@@ -210,13 +211,17 @@ class Checker {
           checks::fail(what + " joint", "'" + parts_.joints[tendon.joints[i]].name + "' is listed twice");
       }
       checks::finite(what + " coefficients", tendon.coefficients.data(), static_cast<int>(tendon.coefficients.size()));
+      path(what, tendon);
       range(what + " limits", tendon.limited, tendon.lower, tendon.upper);
       range(what + " spring lengths", true, tendon.spring_lower, tendon.spring_upper);
       checks::not_negative(what + " stiffness", tendon.stiffness);
       checks::not_negative(what + " damping", tendon.damping);
       checks::not_negative(what + " dry_friction", tendon.dry_friction);
+      if (count_dofs(tendon) > most_in_row) {
+        pulled(what, tendon, 2);
+      }
       if (!tendon.limited && tendon.stiffness == 0 && tendon.damping == 0 && tendon.dry_friction == 0) continue;
-      pulled(what + ": limits and springs", static_cast<int>(&tendon - parts_.tendons.data()), most_in_row);
+      pulled(what + ": limits and springs", tendon, 2);
       moved(what + ": limits and springs", tendon);
     }
   }
@@ -237,7 +242,7 @@ class Checker {
       } else {
         index(what + " tendon", actuator.tendon, 0, last_tendon());
         index(what + " joint of an actuator of a tendon", actuator.joint, -1, -1);
-        pulled(what, actuator.tendon, most_of_actuator);
+        pulled(what, parts_.tendons[actuator.tendon], 1);
       }
       checks::finite(what + " gear", actuator.gear.data(), 6);
       checks::finite(what + " gain", actuator.gain.data(), 3);
@@ -271,15 +276,18 @@ class Checker {
       if (equality.type == EqualityType::tendon) {
         index(what + " tendon_a", equality.tendon_a, 0, last_tendon());
         index(what + " tendon_b", equality.tendon_b, -1, last_tendon());
-        pulled(what, equality.tendon_a, most_in_row);
-        moved(what, parts_.tendons[equality.tendon_a]);
-        std::size_t count = parts_.tendons[equality.tendon_a].joints.size();
-        if (equality.tendon_b >= 0) {
-          pulled(what, equality.tendon_b, most_in_row);
-          count += parts_.tendons[equality.tendon_b].joints.size();
+        const bool has_second = equality.tendon_b >= 0;
+        const Tendon& first = parts_.tendons[equality.tendon_a];
+        pulled(what, first, has_second ? 1 : 2);
+        moved(what, first);
+        int count = count_dofs(first);
+        if (has_second) {
+          const Tendon& second = parts_.tendons[equality.tendon_b];
+          pulled(what, second, 1);
+          count += count_dofs(second);
         }
         if (count > most_in_row)
-          checks::fail(what, "its tendons have " + std::to_string(count) + " joints together, at most " +
+          checks::fail(what, "its tendons have " + std::to_string(count) + " degrees of freedom together, at most " +
                                  std::to_string(most_in_row) + " are supported");
         checks::finite(what + " poly", equality.poly.data(), 5);
         checks::finite(what + " ref_a", &equality.ref_a, 1);
@@ -347,14 +355,18 @@ class Checker {
 
  private:
   /// Rows of constraints, and forces of actuators, have so many dofs (DofRow::max_dofs, ActuatorDofs).
-  static constexpr int most_in_row = 4;
-  static constexpr int most_of_actuator = 6;
+  static constexpr int most_in_row = 16;
 
-  /// The first body on the way to the root that hangs on the world.
+  /// The root of a body's tree: the last body with a joint on the way to the world.
   int root(int body) const {
-    while (parts_.bodies[body].parent > 0)
-      body = parts_.bodies[body].parent;
-    return body;
+    int out = body;
+    for (int b = body; b > 0; b = parts_.bodies[b].parent)
+      if (has_joint(b)) out = b;
+    return out;
+  }
+  bool has_joint(int body) const {
+    return std::any_of(parts_.joints.begin(), parts_.joints.end(),
+                       [body](const JointPart& joint) { return joint.body == body; });
   }
 
   /// A body that an actuator pushes moves, by not too many dofs.
@@ -363,26 +375,103 @@ class Checker {
     for (const JointPart& joint : parts_.joints)
       for (int b = body; b > 0; b = parts_.bodies[b].parent)
         if (joint.body == b) dofs += joint_num_v(joint.type);
-    if (dofs < 1 || dofs > most_of_actuator)
+    if (dofs < 1 || dofs > most_in_row)
       checks::fail(what, "body '" + parts_.bodies[body].name + "' is moved by " + std::to_string(dofs) +
-                             " degrees of freedom; with 1 .. " + std::to_string(most_of_actuator) + " it is supported");
+                             " degrees of freedom; with 1 .. " + std::to_string(most_in_row) + " it is supported");
   }
 
-  /// A tendon that exerts a force has some joints, not too many, of one tree.
-  void pulled(const std::string& what, int tendon, int most) const {
-    const std::vector<int>& joints = parts_.tendons[tendon].joints;
-    const std::string which = "tendon '" + parts_.tendons[tendon].name + "'";
-    if (joints.empty() || static_cast<int>(joints.size()) > most)
-      checks::fail(what, which + " has " + std::to_string(joints.size()) + " joints; with 1 .. " +
-                             std::to_string(most) + " it is supported");
-    for (int j : joints)
-      if (root(parts_.joints[j].body) != root(parts_.joints[joints[0]].body))
-        checks::fail(what, which + " ties joints of several robots ('" + parts_.joints[joints[0]].name + "' and '" +
-                               parts_.joints[j].name + "'), which is not supported");
+  /// A path runs over points, two at least on each of its branches, and around obstacles between two of them.
+  void path(const std::string& what, const Tendon& tendon) const {
+    using Kind = TendonPoint::Kind;
+    if (!is_spatial(tendon)) return;
+    if (!tendon.joints.empty()) checks::fail(what, "it has a path, expected no joints");
+    int points = 0;
+    bool around = false;
+    const auto end_branch = [&] {
+      if (points < 2 || around)
+        checks::fail(what + " path", "a branch needs two points at least, and one behind each obstacle");
+    };
+    for (std::size_t i = 0; i < tendon.path.size(); ++i) {
+      const TendonPoint& point = tendon.path[i];
+      const std::string where = what + " path[" + std::to_string(i) + "]";
+      if (point.kind > Kind::pulley) checks::fail(where + " kind", "it is none of the kinds");
+      if (point.kind == Kind::pulley) {
+        checks::positive(where + " divisor", point.divisor);
+        if (i > 0) end_branch();
+        points = 0;
+        continue;
+      }
+      index(where + " body", point.body, 0, last_body());
+      checks::finite(where + " pos", point.pos.data(), 3);
+      if (point.kind == Kind::site) {
+        ++points;
+        around = false;
+        continue;
+      }
+      if (points == 0 || around) checks::fail(where, "an obstacle needs a point before it");
+      around = true;
+      unit_quaternion(where + " quat", point.quat.data());
+      checks::positive(where + " radius", point.radius);
+      index(where + " side_body", point.side_body, -1, last_body());
+      checks::finite(where + " side_pos", point.side_pos.data(), 3);
+    }
+    end_branch();
+  }
+
+  /// Does a joint move a body?
+  bool carries(const JointPart& joint, int body) const {
+    for (int b = body; b > 0; b = parts_.bodies[b].parent)
+      if (joint.body == b) return true;
+    return false;
+  }
+
+  /// The joints that a tendon's length depends on: of a path those that move some but not all bodies of a piece.
+  std::vector<int> joints_of(const Tendon& tendon) const {
+    if (!is_spatial(tendon)) return tendon.joints;
+    std::vector<int> out;
+    for (int j = 0; j <= last_joint(); ++j) {
+      bool changes = false;
+      for_each_piece(tendon, [&](const TendonPiece& piece) {
+        const bool moves_a = carries(parts_.joints[j], piece.a->body);
+        const bool moves_b = carries(parts_.joints[j], piece.b->body);
+        const bool moves_obstacle = piece.around ? carries(parts_.joints[j], piece.around->body) : moves_a;
+        changes = changes || moves_a != moves_b || moves_a != moves_obstacle;
+      });
+      if (changes) out.push_back(j);
+    }
+    return out;
+  }
+
+  int count_dofs(const Tendon& tendon) const {
+    int count = 0;
+    for (int j : joints_of(tendon))
+      count += joint_num_v(parts_.joints[j].type);
+    return count;
+  }
+
+  /// A tendon that exerts a force has some degrees of freedom, not too many, of so many robots.
+  void pulled(const std::string& what, const Tendon& tendon, std::size_t most_robots) const {
+    const std::vector<int> joints = joints_of(tendon);
+    const std::string which = "tendon '" + tendon.name + "'";
+    const int dofs = count_dofs(tendon);
+    if (dofs < 1 || dofs > most_in_row)
+      checks::fail(what, which + " has " + std::to_string(dofs) + " degrees of freedom; with 1 .. " +
+                             std::to_string(most_in_row) + " it is supported");
+    std::vector<int> roots;
+    for (int j : joints) {
+      const int of_joint = root(parts_.joints[j].body);
+      if (std::find(roots.begin(), roots.end(), of_joint) != roots.end()) continue;
+      roots.push_back(of_joint);
+      if (roots.size() > most_robots)
+        checks::fail(what, which + " ties joints of " + (most_robots == 1 ? "several" : "more than two") +
+                               " robots ('" + parts_.joints[joints[0]].name + "' and '" + parts_.joints[j].name +
+                               "'), which is not supported");
+    }
   }
 
   /// A row of zeros could not hold a length.
   static void moved(const std::string& what, const Tendon& tendon) {
+    if (is_spatial(tendon)) return;
     const auto moves = [](double c) { return c != 0; };
     if (std::none_of(tendon.coefficients.begin(), tendon.coefficients.end(), moves))
       checks::fail(what, "all coefficients of tendon '" + tendon.name + "' are zero: nothing could change its length");

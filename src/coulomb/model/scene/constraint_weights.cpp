@@ -6,6 +6,7 @@
 #include "coulomb/base/small_math.hpp"
 #include "coulomb/model/scene/build_model.hpp"
 #include "coulomb/model/scene/neutral_inertia.hpp"
+#include "coulomb/model/tendon.hpp"
 
 namespace coulomb {
 namespace {
@@ -109,13 +110,23 @@ double squared_arm(const Model& m, int g) {
   return radius * radius + dot3(arm, arm);
 }
 
-/// Of a tendon's length, from its joints as if each moved alone.
-double tendon_weight(const Model& m, int tendon) {
-  const Tendon& t = m.tendons[tendon];
+/// Of a path: as if each end of each of its pieces were held by itself.
+double path_weight(Mobility& mobility, const Tendon& tendon) {
   double sum = 0;
-  for (std::size_t i = 0; i < t.joints.size(); ++i)
-    sum += t.coefficients[i] * t.coefficients[i] * m.dof_weight[m.joint_v[t.joints[i]]];
+  for_each_piece(tendon, [&](const TendonPiece& piece) {
+    for (const TendonPoint* end : {piece.a, piece.b}) {
+      double point[3];
+      mobility.place(end->body, end->pos.data(), point);
+      sum += piece.share * piece.share * mobility.trace(end->body, point) / 3;
+    }
+  });
   return sum;
+}
+
+void set_tendon_weights(Mobility& mobility, Model& m) {
+  for (Tendon& tendon : m.tendons)
+    tendon.weight =
+        positive_or_one(is_spatial(tendon) ? path_weight(mobility, tendon) : sum_of_joints_weight(m, tendon));
 }
 
 /// Two weights an equality: of its linear and of its angular rows, means over axes.
@@ -133,9 +144,9 @@ void set_equality_weights(Mobility& mobility, Model& m) {
       }
       angular = linear;
     } else if (e.type == EqualityType::tendon) {
-      linear = tendon_weight(m, e.tendon_a);
+      linear = m.tendons[e.tendon_a].weight;
       if (e.tendon_b >= 0) {
-        linear += e.poly[1] * e.poly[1] * tendon_weight(m, e.tendon_b);
+        linear += e.poly[1] * e.poly[1] * m.tendons[e.tendon_b].weight;
       }
       angular = linear;
     } else {
@@ -186,6 +197,7 @@ void set_constraint_weights(const NeutralInertia& neutral, Model& m) {
   for (std::size_t p = 0; p < m.pair_a.size(); ++p)
     m.pair_weight.push_back(positive_or_one(share[m.pair_a[p]] + share[m.pair_b[p]]));
 
+  set_tendon_weights(mobility, m);
   set_equality_weights(mobility, m);
 }
 

@@ -133,9 +133,14 @@ void shift_indices(SceneParts& p, const SceneParts& base) {
   }
   for (auto& exclude : p.excludes)
     exclude = {body(exclude[0]), body(exclude[1])};
-  for (Tendon& t : p.tendons)
+  for (Tendon& t : p.tendons) {
     for (int& j : t.joints)
       j = joint(j);
+    for (TendonPoint& point : t.path) {
+      point.body = body(point.body);
+      point.side_body = body(point.side_body);
+    }
+  }
   for (Actuator& a : p.actuators) {
     a.joint = joint(a.joint);
     a.tendon = tendon(a.tendon);

@@ -13,6 +13,7 @@
 #include "coulomb/model/scene/neutral_inertia.hpp"
 #include "coulomb/model/scene/topology.hpp"
 #include "coulomb/model/shapes/triangle_surface.hpp"
+#include "coulomb/model/tendon.hpp"
 
 namespace coulomb {
 namespace {
@@ -243,6 +244,7 @@ std::shared_ptr<const Model> build_model(const SceneParts& parts, const Vec3& gr
 
   // Elements that need no arrays of their own.
   m.tendons = parts.tendons;
+  find_tendon_dofs(m);
   m.actuators = parts.actuators;
   m.nu = static_cast<int>(m.actuators.size());
   m.equalities = parts.equalities;

@@ -35,7 +35,7 @@ class ServoKind : public ParameterKind {
 
     // The derivative by the gain, over the dofs of its joint or tendon.
     for (int i = 0; i < dofs.num; ++i) {
-      const std::size_t at = std::size_t(6) * e.index + i;
+      const std::size_t at = std::size_t(max_actuator_dofs) * e.index + i;
       const double dtau = derivative(actuator, forces.dtau_dgain[at], forces.dtau_dbias[at],
                                      forces.actuator_length[e.index], forces.actuator_speed[e.index]);
       out[0].dofs.push_back({dofs.dof[i], context.options.timestep * dtau});

@@ -170,7 +170,8 @@ class ActuatorGainKind : public ParameterKind {
     // h dtau/dgain over the dofs of its joint or tendon.
     const ActuatorDofs dofs = actuator_dofs(context.model, e.index);
     for (int i = 0; i < dofs.num; ++i)
-      out[0].dofs.push_back({dofs.dof[i], context.options.timestep * context.joint_forces.dtau_dgain[6 * e.index + i]});
+      out[0].dofs.push_back(
+          {dofs.dof[i], context.options.timestep * context.joint_forces.dtau_dgain[max_actuator_dofs * e.index + i]});
   }
 };
 

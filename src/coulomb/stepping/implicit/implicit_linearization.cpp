@@ -318,7 +318,7 @@ void ImplicitLinearization::control_forces(int i, double* rows) const {
   for (int k = 0; k < model_->nu; ++k) {
     const ActuatorDofs dofs = actuator_dofs(*model_, k);
     for (int j = 0; j < dofs.num; ++j)
-      rows[std::size_t(k) * ld + dofs.dof[j]] = forces.dtau_du[6 * k + j];
+      rows[std::size_t(k) * ld + dofs.dof[j]] = forces.dtau_du[max_actuator_dofs * k + j];
   }
 }
 

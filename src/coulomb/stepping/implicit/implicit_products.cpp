@@ -138,7 +138,7 @@ double ImplicitLinearization::reverse_run(const ImplicitRun& run, StepCotangent&
     for (int k = 0; k < model.nu; ++k) {
       const ActuatorDofs dofs = actuator_dofs(model, k);
       for (int j = 0; j < dofs.num; ++j)
-        out.u[k] += forces.dtau_du[6 * k + j] * to.y[dofs.dof[j]];
+        out.u[k] += forces.dtau_du[max_actuator_dofs * k + j] * to.y[dofs.dof[j]];
     }
     if (set && set->size() > 0) {
       add_stage_gradient(i, *set, to.y.data(), out.parameters);

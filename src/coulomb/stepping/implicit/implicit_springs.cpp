@@ -9,6 +9,7 @@
 #include "coulomb/constraints/one_sided_spring.hpp"
 #include "coulomb/dynamics/dynamics.hpp"
 #include "coulomb/model.hpp"
+#include "coulomb/model/tendon.hpp"
 
 namespace coulomb {
 namespace {
@@ -96,13 +97,10 @@ void dof_row_derivatives(const DofRow& row, const double* v, const SpringForces&
   const double by_phi = f.dforce_dphi[row.row];
   const double by_rate = f.dforce_drate[row.row];
   for (int k = 0; k < row.num; ++k) {
-    double drate = 0;  // d(coefficient . v)/dq_k
-    for (int i = 0; i < row.num; ++i)
-      drate += row.dcoefficient[i][k] * v[row.dof[i]];
-    const double dforce = by_phi * row.coefficient[k] + by_rate * drate;
+    const double dforce = by_phi * row.coefficient[k] + by_rate * f.rows.drate_dq(row, k, v);
     for (int d = 0; d < row.num; ++d) {
       const std::size_t at = std::size_t(row.dof[k]) * ld + row.dof[d];
-      dQ_dq_T[at] += row.coefficient[d] * dforce + force * row.dcoefficient[d][k];
+      dQ_dq_T[at] += row.coefficient[d] * dforce + force * f.rows.dcoefficient(row, d, k);
       dQ_dv_T[at] += row.coefficient[d] * by_rate * row.coefficient[k];
     }
   }
@@ -163,8 +161,38 @@ void spring_forces(const Model& model, const DynamicsWorkspace& dynamics, const 
   apply_rows_transposed(model, dynamics, out.rows, out.force.data(), out.wrench.data(), Q);
 }
 
+namespace {
+
+/// Limits of one tendon: is the force that pushes at one state gone at the other?
+bool tendon_limits_differ(const Model& model, const ImplicitOptions& o, int tendon, const TendonState& a,
+                          const double* v_a, const TendonState& b, const double* v_b) {
+  const LimitLaw law = limit_law(model, o, -1);
+  const Tendon& t = model.tendons[tendon];
+  for (const bool upper : {false, true}) {
+    if (!std::isfinite(upper ? t.upper : t.lower)) continue;
+    const DofRow row_a = tendon_limit_row(model, tendon, upper, a);
+    const DofRow row_b = tendon_limit_row(model, tendon, upper, b);
+    if (row_a.phi >= 0 && row_b.phi >= 0) continue;
+    const bool pushes_a = law.force(row_a.phi, rate_of(row_a, v_a)) > 0;
+    const bool pushes_b = law.force(row_b.phi, rate_of(row_b, v_b)) > 0;
+    if (pushes_a != pushes_b) return true;
+  }
+  return false;
+}
+
+/// The state of a tendon away from the step's own workspaces.
+TendonState tendon_state_at(const Model& model, int tendon, const double* q, std::optional<DynamicsWorkspace>& at) {
+  if (!at) at.emplace(model);
+  if (is_spatial(model.tendons[tendon])) kinematics(model, q, *at);
+  TendonState out;
+  tendon_state(model, *at, tendon, q, false, out);
+  return out;
+}
+
+}  // namespace
+
 void mark_limits_met(const Model& model, const ImplicitOptions& o, const double* q_a, const double* v_a,
-                     const double* q_b, const double* v_b, unsigned char* met) {
+                     const double* q_b, const double* v_b, std::optional<DynamicsWorkspace>& at, unsigned char* met) {
   for_each_limit(model, [&](int joint, bool upper) {
     const JointLimit a = joint_limit(model, joint, upper, q_a);
     const JointLimit b = joint_limit(model, joint, upper, q_b);
@@ -174,15 +202,14 @@ void mark_limits_met(const Model& model, const ImplicitOptions& o, const double*
     const bool pushes_b = law.force(b.phi, b.rate(v_b)) > 0;
     if (pushes_a != pushes_b) met[model.body_tree[model.joint_body[joint]]] = 1;
   });
-  for_each_tendon_limit(model, [&](int tendon, bool upper) {
-    const DofRow a = tendon_limit_row(model, tendon, upper, q_a);
-    const DofRow b = tendon_limit_row(model, tendon, upper, q_b);
-    if (a.phi >= 0 && b.phi >= 0) return;
-    const LimitLaw law = limit_law(model, o, -1);
-    const bool pushes_a = law.force(a.phi, rate_of(a, v_a)) > 0;
-    const bool pushes_b = law.force(b.phi, rate_of(b, v_b)) > 0;
-    if (pushes_a != pushes_b) met[model.body_tree[model.joint_body[model.tendons[tendon].joints[0]]]] = 1;
-  });
+  for (int t = 0; t < int(model.tendons.size()); ++t) {
+    if (!model.tendons[t].limited) continue;
+    const TendonState a = tendon_state_at(model, t, q_a, at);
+    const TendonState b = tendon_state_at(model, t, q_b, at);
+    if (!tendon_limits_differ(model, o, t, a, v_a, b, v_b)) continue;
+    for (int dof : model.tendons[t].dofs)
+      met[model.body_tree[model.dof_body[dof]]] = 1;
+  }
 }
 
 void add_body_torque(const Model& model, BodyForces& forces, int body, const double* torque) {

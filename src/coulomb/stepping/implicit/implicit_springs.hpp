@@ -9,10 +9,12 @@
 // their motion (row_derivatives).
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "coulomb/constraints/constraint_rows.hpp"
 #include "coulomb/constraints/row_derivatives.hpp"
+#include "coulomb/dynamics/dynamics.hpp"
 #include "coulomb/stepping/step_options.hpp"
 
 namespace coulomb {
@@ -39,9 +41,9 @@ struct SpringForces {
 void spring_forces(const Model& model, const DynamicsWorkspace& dynamics, const ImplicitOptions& options,
                    const double* q, const double* v, SpringForces& out, double* Q);
 
-/// met[tree] = 1 for trees of which a limit pushes in one of two states, and not in the other.
+/// met[tree] = 1 for trees of which a limit pushes in one of two states, and not in the other. at: scratch, of tendons.
 void mark_limits_met(const Model& model, const ImplicitOptions& options, const double* q_a, const double* v_a,
-                     const double* q_b, const double* v_b, unsigned char* met);
+                     const double* q_b, const double* v_b, std::optional<DynamicsWorkspace>& at, unsigned char* met);
 
 /// The equalities' forces at material points, for prepare_derivatives, which then has their part of dQ/dq at fixed forces.
 void add_spring_body_forces(const Model& model, const DynamicsWorkspace& dynamics, const SpringForces& forces,

@@ -89,7 +89,7 @@ void find_limits_met(const Model& model, const StepOptions& options, const StepR
   extra.marks.assign(model.num_trees, 0);
   for (int i = run.first; i < run.first + run.count; ++i) {
     const ImplicitStage& s = extra.stages[i];
-    mark_limits_met(model, options.implicit, r.q.data(), r.v.data(), s.q_next.data(), s.v_next.data(),
+    mark_limits_met(model, options.implicit, r.q.data(), r.v.data(), s.q_next.data(), s.v_next.data(), extra.at,
                     extra.marks.data());
   }
 }

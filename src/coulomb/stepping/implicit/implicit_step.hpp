@@ -51,6 +51,7 @@ struct ImplicitExtra final : StepExtra {
   std::vector<double> turned_previous_v;       ///< bdf2: E(xi) previous_v
   std::vector<double> q, v;                    ///< scratch: the state between parts, in the end (q+, v+)
   std::vector<unsigned char> marks;            ///< scratch, by tree
+  std::optional<DynamicsWorkspace> at;         ///< scratch, of tendons; not copied
   std::unique_ptr<ImplicitNewton> newton;      ///< workspace; not copied
   std::unique_ptr<StepIslands> islands;        ///< likewise
   std::unique_ptr<SpinningStart> start;        ///< bdf1, and bdf2 at limits; likewise

@@ -19,12 +19,20 @@ constexpr int most_evaluations = 450;
 /// The method of a part, which has no state before.
 ImplicitScheme of_parts(ImplicitScheme whole) { return whole == ImplicitScheme::bdf2 ? ImplicitScheme::sdirk2 : whole; }
 
-/// The trees that an equality joins, -1: none.
+/// The trees that an equality joins, -1: none. One tendon is of two trees at most, each of two tendons of one.
 BlockTrees trees_of(const Model& model, const Equality& equality) {
-  const auto of_joint = [&](int joint) { return joint < 0 ? -1 : model.body_tree[model.joint_body[joint]]; };
-  const auto of_tendon = [&](int tendon) { return tendon < 0 ? -1 : of_joint(model.tendons[tendon].joints[0]); };
+  const auto of_dof = [&](int dof) { return model.body_tree[model.dof_body[dof]]; };
+  const auto of_joint = [&](int joint) { return joint < 0 ? -1 : of_dof(model.joint_v[joint]); };
   if (equality.type == EqualityType::joint) return {of_joint(equality.joint_a), of_joint(equality.joint_b)};
-  if (equality.type == EqualityType::tendon) return {of_tendon(equality.tendon_a), of_tendon(equality.tendon_b)};
+  if (equality.type == EqualityType::tendon) {
+    BlockTrees out{-1, -1};
+    for (const int tendon : {equality.tendon_a, equality.tendon_b})
+      for (std::size_t i = 0; tendon >= 0 && i < model.tendons[tendon].dofs.size(); ++i) {
+        const int tree = of_dof(model.tendons[tendon].dofs[i]);
+        (out.first < 0 || out.first == tree ? out.first : out.second) = tree;
+      }
+    return out;
+  }
   return {model.body_tree[equality.body_a], model.body_tree[equality.body_b]};
 }
 

@@ -118,9 +118,7 @@ void ForceOutputs::add_limit(int joint, Scalar& out) {
     const double by_phi = springs_.dforce_dphi[row.row];
     const double by_rate = springs_.dforce_drate[row.row];
     for (int k = 0; k < row.num; ++k) {
-      double drate = 0;
-      for (int i = 0; i < row.num; ++i)
-        drate += row.dcoefficient[i][k] * v[row.dof[i]];
+      const double drate = springs_.rows.drate_dq(row, k, v);
       out.dq.push_back({row.dof[k], by_phi * row.coefficient[k] + by_rate * drate});
       out.dv.push_back({row.dof[k], by_rate * row.coefficient[k]});
     }
@@ -210,9 +208,7 @@ void ForceOutputs::add_equality_spring(const Equality& equality, int index) {
     out.at_end = true;
     out.value = f.force[row.row];
     for (int k = 0; k < row.num; ++k) {
-      double drate = 0;
-      for (int i = 0; i < row.num; ++i)
-        drate += row.dcoefficient[i][k] * v[row.dof[i]];
+      const double drate = f.rows.drate_dq(row, k, v);
       const double by_phi = f.dforce_dphi[row.row];
       const double by_rate = f.dforce_drate[row.row];
       out.dq.push_back({row.dof[k], by_phi * row.coefficient[k] + by_rate * drate});

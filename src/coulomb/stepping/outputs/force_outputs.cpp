@@ -118,8 +118,8 @@ void ForceOutputs::turn_by_normal(const BodyRows& b, const double* c, double sca
   }
 }
 
-/// The share of an actuator at a site in the force of a hinge or slide on the path of its body: its moment turns with the path.
-void ForceOutputs::add_site_actuator(int k, int joint, Scalar& out) {
+/// The share of an actuator of a tendon or at a site in the force of a hinge or slide: its moment may turn with all of its dofs.
+void ForceOutputs::add_coupled_actuator(int k, int joint, Scalar& out) {
   const StepRecord& r = *record_;
   const bool at_end = options_->stepper->dynamics_at() == StepPoint::end;
   const ActuatorForce a = actuator_force(*model_, r.dynamics, k, at_end ? r.q_next.data() : r.q.data(),
@@ -128,7 +128,7 @@ void ForceOutputs::add_site_actuator(int k, int joint, Scalar& out) {
   for (int i = 0; i < dofs.num; ++i) {
     if (model_->dof_joint[dofs.dof[i]] != joint) continue;
     add_actuator(k, a.moment[i], out);
-    for (int j = 0; j < dofs.num; ++j)
+    for (int j = 0; a.turns && j < dofs.num; ++j)
       out.dq.push_back({dofs.dof[j], a.dmoment[i][j] * a.force});
   }
 }
@@ -138,13 +138,7 @@ bool ForceOutputs::add_joint_actuators(int joint, Scalar& out) {
   for (int k = 0; k < model_->nu; ++k) {
     const Actuator& actuator = model_->actuators[k];
     if (actuator.joint == joint) add_actuator(k, actuator.gear[0], out);
-    if (actuator.body >= 0) add_site_actuator(k, joint, out);
-    if (actuator.tendon < 0) continue;
-
-    // A tendon pulls the joint by its coefficient.
-    const Tendon& tendon = model_->tendons[actuator.tendon];
-    for (std::size_t i = 0; i < tendon.joints.size(); ++i)
-      if (tendon.joints[i] == joint) add_actuator(k, actuator.gear[0] * tendon.coefficients[i], out);
+    if (!drives_joint(actuator)) add_coupled_actuator(k, joint, out);
   }
 
   const double lower = model_->joint_actuator_lower[joint];

@@ -81,7 +81,7 @@ class ForceOutputs {
   const DynamicsWorkspace& where_found();
   void scalars(const Sensor& sensor);
   void close(Scalar& s) const;
-  void add_site_actuator(int k, int joint, Scalar& out);
+  void add_coupled_actuator(int k, int joint, Scalar& out);
   bool add_joint_actuators(int joint, Scalar& out);
   void add_actuator_parameter(const Scalar& s, const ParameterSet::Item& item, double weight, double* parameters) const;
   void add_touch(const Site& site, Scalar& out);

@@ -155,7 +155,7 @@ void StepLinearization::impulse_columns(StepInput input, std::vector<double>& ou
       }
       const ActuatorDofs dofs = actuator_dofs(model, column[k]);
       for (int j = 0; j < dofs.num; ++j)
-        r_T[k * ld + own_dof(dofs.dof[j])] = h * r.joint_forces.dtau_du[6 * column[k] + j];
+        r_T[k * ld + own_dof(dofs.dof[j])] = h * r.joint_forces.dtau_du[max_actuator_dofs * column[k] + j];
     }
     for (int level = 0; level < lower; ++level)
       sides[level] = {r_T.data(), nullptr};

@@ -132,10 +132,13 @@ bool StepLinearization::state_ambiguous() {
   if (r.corrections.at_kink) return true;
   for (const DofRow& row : r.rows.dof_rows) {
     const Block& block = r.rows.blocks[row.block];
-    if (block.type == BlockType::equality && block.corner) return true;
+    if (block.type != BlockType::limit && block.corner) return true;
   }
   for (const BodyRows& b : r.rows.body_rows)
     if (b.contact < 0 && r.rows.blocks[b.block].corner) return true;
+
+  // Actuators of tendons that are about to wrap.
+  if (r.joint_forces.at_kink) return true;
 
   // Servos at the bound of their force: on its other side the step has another gain.
   const StepMotion motion{r.gains.rule, options_->constraints.timestep, r.v.data(), r.v_next.data()};

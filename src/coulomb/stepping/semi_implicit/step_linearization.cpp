@@ -338,7 +338,7 @@ void StepLinearization::actuator_columns(StepDerivatives& out) const {
     std::fill_n(row, 2 * nv, 0.0);
     const ActuatorDofs dofs = actuator_dofs(model, k);
     for (int j = 0; j < dofs.num; ++j) {
-      const double gain = record_->joint_forces.dtau_du[6 * k + j];
+      const double gain = record_->joint_forces.dtau_du[max_actuator_dofs * k + j];
       if (gain != 0) add_scaled(gain, out.B_tau_T.data() + 2 * nv * dofs.dof[j], static_cast<int>(2 * nv), row);
     }
   }
@@ -360,7 +360,7 @@ void StepLinearization::add_actuator_columns(int index, SparseStepDerivatives::I
 
     double* row = out.B_T.data() + 2 * size * k;
     for (int j = 0; j < dofs.num; ++j) {
-      const double gain = record_->joint_forces.dtau_du[6 * actuator + j];
+      const double gain = record_->joint_forces.dtau_du[max_actuator_dofs * actuator + j];
       if (gain == 0) continue;
       add_scaled(gain, out.B_tau_T.data() + 2 * size * (dofs.dof[j] + shift), static_cast<int>(2 * size), row);
     }

@@ -172,7 +172,7 @@ void StepLinearization::store_forces_and_controls(StepCotangent& out) const {
   for (int k = 0; k < model.nu; ++k) {
     const ActuatorDofs dofs = actuator_dofs(model, k);
     for (int j = 0; j < dofs.num; ++j)
-      out.u[k] += forces.dtau_du[6 * k + j] * out.tau[dofs.dof[j]];
+      out.u[k] += forces.dtau_du[max_actuator_dofs * k + j] * out.tau[dofs.dof[j]];
   }
 }
 
