@@ -118,7 +118,7 @@ MJCF = {
         (
             "`geom` mesh that collides",
             "read",
-            "its convex hull, as in MuJoCo",
+            "its convex hull, as in MuJoCo; [`decompose=True`](conventions.md#meshes-that-are-not-convex): convex parts",
             mjcf(asset=MESH, world='<geom type="mesh" mesh="f" pos="9 9 9"/>'),
         ),
         (
@@ -371,7 +371,12 @@ URDF = {
     ],
     "Geometries": [
         ("`collision` sphere, box, cylinder, capsule", "read", "", urdf(collision('<sphere radius=".1"/>'))),
-        ("`collision` mesh (OBJ, STL, DAE, ...)", "read", "its convex hull", None),
+        (
+            "`collision` mesh (OBJ, STL, DAE, ...)",
+            "read",
+            "its convex hull; [`decompose=True`](conventions.md#meshes-that-are-not-convex): convex parts",
+            None,
+        ),
         ("`visual`", "read", "[looks](viewer.md) only", None),
     ],
 }

@@ -152,6 +152,11 @@ struct UrdfOptions {
   /// Points (3 n, m) of a mesh file; `what` it is, for messages. Unset: read by Assimp, where the library was built with it
   std::function<std::vector<double>(const std::string& path, const std::string& what)> read_mesh;
 
+  /// The same, times the scale of its axes, cut into convex pieces, each by its points; where it is set, read_mesh is not asked.
+  std::function<std::vector<std::vector<double>>(const std::string& path, const std::array<double, 3>& scale,
+                                                 const std::string& what)>
+      read_pieces;
+
   std::string name;  ///< default: the robot's name in the file, made unique; a taken name is an error
 };
 
@@ -216,6 +221,9 @@ class Scene {
   Scene(Scene&& other) noexcept;
   Scene& operator=(const Scene& other);
   Scene& operator=(Scene&& other) noexcept;
+
+  /// A line of Model::deviations and Model::ignored: what was changed on the way here.
+  void add_deviation(const std::string& line);
 
   SceneElement add_ground(const GroundOptions& options = {});
   SceneElement add_box(const std::array<double, 3>& size, const ShapeOptions& options = {});  ///< full side lengths

@@ -10,6 +10,7 @@
 #include "arrays.hpp"
 #include "coulomb/model/loaders/mesh_files.hpp"
 #include "coulomb/model/loaders/mujoco_arrays.hpp"
+#include "coulomb/model/shapes/hull_distance.hpp"
 #include "coulomb/robot_description.hpp"
 #include "module.hpp"
 
@@ -255,7 +256,7 @@ void bind_loaders(nb::class_<Scene>& cls) {
          const std::vector<std::string>& package_dirs, Number friction, Number restitution, double compliance,
          bool self_collision, nb::object actuators, nb::object kp, nb::object kd, nb::object limit_stiffness,
          nb::object limit_dashpot, bool balance_inertia, bool ignore_mimic, const std::string& name,
-         nb::object read_mesh) {
+         nb::object read_mesh, nb::object read_pieces) {
         UrdfOptions options;
         options.floating_base = floating_base;
         options.position = read<3>(position, "position");
@@ -274,6 +275,14 @@ void bind_loaders(nb::class_<Scene>& cls) {
           options.read_mesh = [&](const std::string& file, const std::string& what) {
             return ArrayIn(read_mesh(file, what), "points of a mesh", {-1, 3}).vector();
           };
+        if (!read_pieces.is_none())
+          options.read_pieces = [&](const std::string& file, const std::array<double, 3>& scale,
+                                    const std::string& what) {
+            std::vector<std::vector<double>> pieces;
+            const nb::object found = read_pieces(file, nb::make_tuple(scale[0], scale[1], scale[2]), what);
+            for (nb::handle piece : found) pieces.push_back(ArrayIn(piece, "points of a mesh", {-1, 3}).vector());
+            return pieces;
+          };
         return scene.add_urdf(path, options);
       },
       nb::arg("path"), nb::kw_only(), nb::arg("floating_base") = false,
@@ -284,7 +293,7 @@ void bind_loaders(nb::class_<Scene>& cls) {
       nb::arg("actuators").none() = true, nb::arg("kp") = nb::none(), nb::arg("kd") = nb::none(),
       nb::arg("limit_stiffness") = nb::none(), nb::arg("limit_dashpot") = nb::none(),
       nb::arg("balance_inertia") = false, nb::arg("ignore_mimic") = false, nb::arg("name") = "",
-      nb::arg("read_mesh") = nb::none(),
+      nb::arg("read_mesh") = nb::none(), nb::arg("read_pieces") = nb::none(),
       "A robot from a URDF file or string. position, quaternion: of the base, world. package_dirs: where package:// is "
       "looked up. "
       "Meshes become convex. actuators: one motor per joint degree of freedom (none for mimic joints), limited to the "
@@ -303,6 +312,7 @@ void bind_loaders(nb::class_<Scene>& cls) {
       },
       nb::arg("file_name"), nb::arg("reals"), nb::arg("integers"), nb::arg("names"), nb::arg("use_options"),
       nb::arg("name"), nb::arg("limit_stiffness").none(), nb::arg("limit_dashpot").none());
+  cls.def("_add_deviation", &Scene::add_deviation, nb::arg("line"));
   cls.def(
       "_add_robot",
       [](Scene& scene, const RobotDescription& robot, nb::object position, nb::object quaternion, Number friction,
@@ -352,6 +362,18 @@ std::string scene_in_words(const Scene& scene) {
 
 void bind_scene(nb::module_& module) {
   module.def("_package_folders", &package_folders, nb::arg("path"), nb::arg("folders"));
+  module.def(
+      "_hull_distance",
+      [](nb::handle vertices, nb::handle faces, nb::handle hull) {
+        const auto indices = [](nb::handle list, const char* what) {
+          const std::vector<double> numbers = ArrayIn(list, what, {-1, 3}).vector();
+          return std::vector<int>(numbers.begin(), numbers.end());
+        };
+        const std::vector<double> points = ArrayIn(vertices, "vertices", {-1, 3}).vector();
+        const std::vector<int> of_hull = hull.is_none() ? std::vector<int>{} : indices(hull, "hull");
+        return hull_distance(points, indices(faces, "faces"), of_hull);
+      },
+      nb::arg("vertices"), nb::arg("faces"), nb::arg("hull") = nb::none());
   module.def("_find_mesh", &find_mesh, nb::arg("name"), nb::arg("folders"), nb::arg("what"));
 
   nb::class_<SceneElement>(module, "SceneElement",

@@ -1,4 +1,4 @@
-"""The command ``coulomb`` (also ``python -m coulomb``): demo, simulate MODEL, view MODEL, check MODEL."""
+"""The command ``coulomb`` (also ``python -m coulomb``): demo, simulate MODEL, view MODEL, check MODEL, decompose FILE."""
 
 from __future__ import annotations
 
@@ -65,6 +65,11 @@ def _parser():
             help="URDF: leave mimic joints independent instead of coupling them to their leaders",
         )
         command.add_argument(
+            "--decompose",
+            action="store_true",
+            help="cut meshes that are not convex into convex parts (coulomb[decompose])",
+        )
+        command.add_argument(
             "--keyframe",
             type=int,
             metavar="K",
@@ -93,6 +98,20 @@ def _parser():
         "--step", type=_positive, default=1e-6, help="size of the least differences (default: %(default)s)"
     )
     check.add_argument("--seed", type=int, default=0, help="of the random states (default: %(default)s)")
+    decompose = commands.add_parser(
+        "decompose",
+        help="cuts a mesh, or the meshes of a robot that collide, into convex parts and keeps them in the cache",
+    )
+    decompose.add_argument(
+        "file", metavar="FILE", help="a mesh (.stl, .obj, .ply, .dae, ...), a .urdf or an MJCF .xml file"
+    )
+    decompose.add_argument(
+        "--threshold", type=_positive, default=0.05, metavar="T", help="0.01: fine, 1: coarse (default: %(default)s)"
+    )
+    decompose.add_argument(
+        "--package-dir", action="append", default=[], metavar="FOLDER", help="URDF: where package:// is looked up"
+    )
+    decompose.add_argument("--output", metavar="FOLDER", help="a mesh's parts as files part0.obj, part1.obj, ...")
     return parser
 
 
@@ -120,6 +139,7 @@ def _load(options):
                 position=(0, 0, height),
                 package_dirs=options.package_dir,
                 ignore_mimic=options.ignore_mimic,
+                decompose=options.decompose,
             )
         else:
             if urdf_only:
@@ -127,13 +147,13 @@ def _load(options):
                     "--fixed-base, --height, --package-dir, --ignore-mimic: only for URDF; an MJCF file says itself how "
                     "bodies are attached"
                 )
-            scene.add_mjcf(path)
+            scene.add_mjcf(path, decompose=options.decompose)
         return scene.build()
 
-    if saved is not None and (urdf_only or options.no_ground):
+    if saved is not None and (urdf_only or options.no_ground or options.decompose):
         raise ValueError(
             f"{path.name} was written by Model.save and is shown as it was built; --fixed-base, --height, --no-ground, "
-            "--package-dir and --ignore-mimic do not apply"
+            "--package-dir, --ignore-mimic and --decompose do not apply"
         )
     model = saved or build(options.height or 0.0)
     if urdf and options.height is None and not options.fixed_base and not options.no_ground:
@@ -151,6 +171,47 @@ def _load(options):
         kind = "deviation" if line in model.deviations else "ignored"
         print(f"  {kind}: {line.replace(str(path), path.name)}")
     return model, q, v
+
+
+def _decompose(options):
+    """A table of meshes: how far their hull is from them, and of how many parts they are."""
+    from .decompose import Hulls, cut_mjcf, read_file
+    from .scene import Scene
+
+    path = Path(options.file)
+    if not path.is_file():
+        raise ValueError(f"FILE: no such file: {options.file!r}")
+    if options.output and path.suffix.lower() in (".urdf", ".xml"):
+        raise ValueError(
+            "--output: only for a mesh; parts of a robot's meshes are in the cache, where load(..., decompose=True) finds them"
+        )
+    hulls = Hulls(options.threshold)
+    if path.suffix.lower() == ".urdf":
+        Scene()._add_urdf_with(hulls, str(path), package_dirs=options.package_dir)
+    elif path.suffix.lower() == ".xml":
+        hulls = cut_mjcf(str(path), options.threshold)[1]
+    else:
+        pieces = read_file(str(path), "FILE", hulls)
+        if options.output:
+            _write_parts(pieces, Path(options.output))
+    print(f"  {'mesh':40} {'hull beyond it':>14} {'parts':>5}")
+    for name, distance in hulls.measured.items():
+        print(f"  {name:40} {1e3 * distance:11.1f} mm {hulls.parts.get(name, 1):5d}")
+    return 0
+
+
+def _write_parts(pieces, folder):
+    from .scene import Scene
+
+    folder.mkdir(parents=True, exist_ok=True)
+    for k, points in enumerate(pieces):
+        scene = Scene()
+        scene.add_mesh(points, mass=1.0)
+        model = scene.build()
+        lines = ["v " + " ".join(f"{x:.9g}" for x in vertex) for vertex in model.mesh_vertices(0)]
+        lines += ["f " + " ".join(str(v + 1) for v in face) for face in model.mesh_faces(0)]
+        (folder / f"part{k}.obj").write_text("\n".join(lines) + "\n")
+    print(f"  {len(pieces)} parts in {folder}")
 
 
 def _columns(model):
@@ -320,7 +381,9 @@ def main(arguments=None):
             from .demo import run
 
             return run(options.output, options.quick)
-        return {"simulate": _simulate, "view": _view, "check": _check}[options.command](options)
+        return {"simulate": _simulate, "view": _view, "check": _check, "decompose": _decompose}[options.command](
+            options
+        )
     except (ValueError, TypeError, ImportError, OSError, RuntimeError) as error:
         print(f"coulomb {options.command}: {error}", file=sys.stderr)
         return 2

@@ -22,15 +22,6 @@ def read_pieces(path, what):
     return pieces
 
 
-def read_points(path, what):
-    """(n, 3) m: the corners of a file's triangles, for the hull of a collision mesh. ValueError: `what` it is, and what is wrong.
-
-    Files that were cut out of one another keep vertices that no triangle of theirs has.
-    """
-    pieces = read_pieces(path, what)
-    return np.concatenate([vertices[np.unique(faces)] for vertices, faces, _ in pieces])
-
-
 def _read_by_trimesh(path):
     """STL, OBJ, PLY, glTF."""
     import trimesh

@@ -10,8 +10,8 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from . import _core
-from ._mesh_files import read_points
 from ._saved import read
+from .decompose import Hulls, cut_mjcf, measure, read_file, threshold_of
 from .mjcf import path_text, root_of
 from .view.urdf_visuals import UrdfVisuals
 from .view.visuals import Part, attach
@@ -42,6 +42,7 @@ class Scene(_core.Scene):
         path: str | os.PathLike[str],
         *,
         package_dirs: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
+        decompose: bool | float = False,
         **options: Any,
     ) -> _core.SceneElement:
         """A robot from a URDF file (a path) or string.
@@ -54,16 +55,25 @@ class Scene(_core.Scene):
         limit_dashpot: the same of the joint limits; unset: rigid.
         balance_inertia: an inertia that no rigid body can have (of some exporters) becomes the nearest one that one can, instead of an error.
         ignore_mimic: leave mimic joints independent instead of coupling them to their leaders by equalities. name: default is
-        the robot's name in the file, made unique. Meshes become convex. Links behind fixed joints are frames
+        the robot's name in the file, made unique. Meshes become their convex hulls; decompose: those that are not convex become convex parts
+        (``coulomb.decompose.convex_parts``; a number: its threshold). Links behind fixed joints are frames
         (``Model.sites``): outputs as "position/tool0". What is left out is listed in ``Model.ignored``, and in
         ``Model.deviations`` where the motion may feel it.
         """
         if isinstance(package_dirs, (str, os.PathLike)):
             package_dirs = [package_dirs]
         text, folders = path_text("path", path), [os.fspath(d) for d in package_dirs]
-        element = super().add_urdf(text, package_dirs=folders, read_mesh=read_points, **options)
+        hulls = Hulls(threshold_of(decompose))
+        element = self._add_urdf_with(hulls, text, package_dirs=folders, **options)
+        self._list_hulls(hulls)
         self._visuals = (*self._visuals, (Part.of(element), UrdfVisuals.of(text, folders)))
         return element
+
+    def _add_urdf_with(self, hulls, text, **options):
+        def read_pieces(file, scale, what):
+            return read_file(file, what, hulls, scale)
+
+        return super().add_urdf(text, read_pieces=read_pieces, **options)
 
     def add_mjcf(
         self,
@@ -72,20 +82,20 @@ class Scene(_core.Scene):
         use_options: bool = True,
         limit_stiffness: float | Mapping[str, float] | None = None,
         limit_dashpot: float | Mapping[str, float] | None = None,
+        decompose: bool | float = False,
         name: str = "",
     ) -> _core.SceneElement:
         """Bodies, joints, geometries, tendons, actuators, equalities and keyframes of an MJCF file (a path) or string.
 
         use_options: take gravity and time step from the file. limit_stiffness, limit_dashpot: N m/rad and N m s/rad (slides: N/m, N s/m) of the
-        joint limits, a number for all or a dict by joint; unset: rigid (MuJoCo's solref of limits is not read). Compiled by the ``mujoco`` package. What is left out or replaced
+        joint limits, a number for all or a dict by joint; unset: rigid (MuJoCo's solref of limits is not read). decompose: as in add_urdf. Compiled by the ``mujoco`` package. What is left out or replaced
         is listed in ``Model.ignored``; those lines that the motion may feel (soft-contact parameters, margins, torsional
         friction, integrator) in ``Model.deviations`` too. What would make it another motion (activations, deformable
         bodies, ...) is a ValueError.
         """
-        from .mjcf import compile_mjcf
-
+        compiled, hulls = _compiled(path_or_xml, decompose)
         limits = (limit_stiffness, limit_dashpot)
-        return self._add_compiled(compile_mjcf(path_or_xml), path_or_xml, use_options, name, limits)
+        return self._add_compiled(compiled, path_or_xml, hulls, use_options, name, limits)
 
     def add_mujoco_model(
         self,
@@ -97,9 +107,16 @@ class Scene(_core.Scene):
         name: str = "",
     ) -> _core.SceneElement:
         """As add_mjcf, from a compiled ``mujoco.MjModel`` (or the dict that ``coulomb.mjcf.mujoco_arrays`` makes of one)."""
-        return self._add_compiled(model, None, use_options, name, (limit_stiffness, limit_dashpot))
+        hulls = None if isinstance(model, dict) else measure(model)
+        return self._add_compiled(model, None, hulls, use_options, name, (limit_stiffness, limit_dashpot))
 
-    def _add_compiled(self, model, path_or_xml, use_options=True, name="", limits=(None, None)):
+    def _list_hulls(self, hulls):
+        """In Model.deviations: meshes that their hulls stand for."""
+        line = None if hulls is None else hulls.deviation()
+        if line is not None:
+            self._add_deviation(line)
+
+    def _add_compiled(self, model, path_or_xml, hulls, use_options=True, name="", limits=(None, None)):
         """The visuals of a file are read when they are asked for; those of what is no file are kept."""
         visuals = None
         if not isinstance(model, dict):
@@ -113,6 +130,7 @@ class Scene(_core.Scene):
         element = self._add_mujoco_arrays(
             model["name"], model["reals"], model["integers"], model["names"], use_options, name, *limits
         )
+        self._list_hulls(hulls)
         if visuals is not None:
             self._visuals = (*self._visuals, (Part.of(element), visuals))
         return element
@@ -146,6 +164,15 @@ class Scene(_core.Scene):
         )
 
 
+def _compiled(path_or_xml, decompose):
+    """A compiled MjModel, its meshes cut into parts where that is wanted, and its Hulls."""
+    from .mjcf import compile_mjcf
+
+    threshold = threshold_of(decompose)
+    compiled = compile_mjcf(path_or_xml)
+    return (compiled, measure(compiled)) if threshold is None else cut_mjcf(path_text("path", path_or_xml), threshold)
+
+
 def load(
     path: str | os.PathLike[str],
     *,
@@ -160,6 +187,7 @@ def load(
     kd: float | Mapping[str, float] | None = None,
     limit_stiffness: float | Mapping[str, float] | None = None,
     limit_dashpot: float | Mapping[str, float] | None = None,
+    decompose: bool | float = False,
     **scene_options: Any,
 ) -> _core.Model:
     """The Model of a robot's file, in one line: ``coulomb.load("robot.urdf", ground=True)``.
@@ -167,7 +195,7 @@ def load(
     path: of a URDF or MJCF file, or the XML itself; its root, ``<robot>`` or ``<mujoco>``, says which it is;
     or a file that ``Model.save`` wrote. ground: add the plane z = 0; if the file has that plane itself, none is added and a
     UserWarning says so. floating_base, package_dirs, ignore_mimic, balance_inertia, actuators, kp, kd: for URDF, as in Scene.add_urdf.
-    limit_stiffness, limit_dashpot: of joint limits, as there. friction: of the ground and of a URDF's links. scene_options: those of Scene.
+    limit_stiffness, limit_dashpot: of joint limits, as there. decompose: cut meshes that are not convex into convex parts, as there. friction: of the ground and of a URDF's links. scene_options: those of Scene.
 
     FileNotFoundError, or ValueError that names argument, element and value.
     """
@@ -183,7 +211,7 @@ def load(
             or kp is not None
             or kd is not None
         )
-        of_robot = limit_stiffness is not None or limit_dashpot is not None
+        of_robot = limit_stiffness is not None or limit_dashpot is not None or threshold_of(decompose) is not None
         if ground or of_urdf or of_robot or friction is not None or scene_options:
             raise ValueError(f"{text!r} was written by Model.save: it is loaded as it was built and takes no options")
         return saved
@@ -207,6 +235,7 @@ def load(
             kd=kd,
             limit_stiffness=limit_stiffness,
             limit_dashpot=limit_dashpot,
+            decompose=decompose,
         )
         return scene.build()
 
@@ -219,9 +248,9 @@ def load(
     if friction is not None and not ground:
         raise ValueError(f"friction: got {friction}, but an MJCF file has its own and there is no ground to add")
 
-    from .mjcf import compile_mjcf, ground_of
+    from .mjcf import ground_of
 
-    compiled = compile_mjcf(text)
+    compiled, hulls = _compiled(text, decompose)
     floor = ground_of(compiled) if ground else None
     if ground and floor is None:
         scene.add_ground(friction=friction)
@@ -231,5 +260,5 @@ def load(
                 f"friction: got {friction}, but the ground is the file's own plane '{floor}', with its own"
             )
         warnings.warn(f"ground: the file has the plane '{floor}' at z = 0, no second one is added", stacklevel=2)
-    scene._add_compiled(compiled, text, limits=(limit_stiffness, limit_dashpot))
+    scene._add_compiled(compiled, text, hulls, limits=(limit_stiffness, limit_dashpot))
     return scene.build()

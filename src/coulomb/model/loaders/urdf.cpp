@@ -258,12 +258,27 @@ class Reader {
       set_shape(*collision.geometry, robot_.source + ": link '" + link.name + "' collision <mesh>", shape);
       if (shape.type == ShapeType::cylinder && capsules_.count({link.name, collision.name}))
         shape.type = ShapeType::capsule;
-      robot_.shapes.push_back(std::move(shape));
+      push_pieces(shape);
+    }
+  }
+
+  /// A shape as it is, or one for each piece that its mesh was cut into: names end with _part0 and so on.
+  void push_pieces(const RobotShape& shape) {
+    if (pieces_.size() < 2) {
+      robot_.shapes.push_back(shape);
+      return;
+    }
+    for (std::size_t k = 0; k < pieces_.size(); ++k) {
+      RobotShape piece = shape;
+      piece.name += "_part" + std::to_string(k);
+      piece.points = pieces_[k];
+      robot_.shapes.push_back(std::move(piece));
     }
   }
 
   /// Kind and size; of a mesh its points. `what`: opens messages about a mesh.
   void set_shape(const urdf::Geometry& geometry, const std::string& what, RobotShape& shape) {
+    pieces_.clear();
     if (const auto* sphere = dynamic_cast<const urdf::Sphere*>(&geometry)) {
       shape.type = ShapeType::sphere;
       shape.size = {sphere->radius, 0, 0};
@@ -283,28 +298,36 @@ class Reader {
       shape.size = {capsule->radius, capsule->length / 2, 0};
     } else if (const auto* mesh = dynamic_cast<const urdf::Mesh*>(&geometry)) {
       shape.type = ShapeType::mesh;
-      shape.points = points_of(find_mesh(mesh->filename, folders_, what), what);
-      const double scale[3] = {mesh->scale.x, mesh->scale.y, mesh->scale.z};
-      for (std::size_t k = 0; k < shape.points.size(); ++k)
-        shape.points[k] *= scale[k % 3];
+      const std::array<double, 3> scale{mesh->scale.x, mesh->scale.y, mesh->scale.z};
+      pieces_ = pieces_of(find_mesh(mesh->filename, folders_, what), scale, what);
+      shape.points = pieces_[0];
     } else {
       checks::fail(robot_.source + ": geometry '" + shape.name + "'",
                    "this shape is not supported; use a box, sphere, cylinder, capsule or mesh");
     }
   }
 
-  /// A file's points; read once.
-  const std::vector<double>& points_of(const std::string& path, const std::string& what) {
-    const auto [at, is_new] = points_.try_emplace(path);
-    if (is_new) {
-      at->second = options_.read_mesh ? options_.read_mesh(path, what) : read_mesh_points(path, what);
+  /// A file's pieces at some scale by their points, one at least; read once.
+  const std::vector<std::vector<double>>& pieces_of(const std::string& path, const std::array<double, 3>& scale,
+                                                    const std::string& what) {
+    const auto [at, is_new] = files_.try_emplace({path, scale});
+    if (!is_new) return at->second;
+    if (options_.read_pieces) {
+      at->second = options_.read_pieces(path, scale, what);
+      if (at->second.empty()) checks::fail(what, "'" + path + "' has no pieces");
+      return at->second;
     }
+    at->second = {options_.read_mesh ? options_.read_mesh(path, what) : read_mesh_points(path, what)};
+    std::vector<double>& points = at->second[0];
+    for (std::size_t k = 0; k < points.size(); ++k)
+      points[k] *= scale[k % 3];
     return at->second;
   }
 
   const UrdfOptions& options_;
   std::vector<std::string> folders_;
-  std::map<std::string, std::vector<double>> points_;
+  std::map<std::pair<std::string, std::array<double, 3>>, std::vector<std::vector<double>>> files_;
+  std::vector<std::vector<double>> pieces_;                 ///< of the mesh of the shape at hand
   std::set<std::pair<std::string, std::string>> capsules_;  ///< link, cylinder
   RobotDescription robot_;
 };

@@ -261,6 +261,8 @@ SceneElement Scene::append(SceneParts parts, const std::string& name) {
   return element;
 }
 
+void Scene::add_deviation(const std::string& line) { parts_.deviate(line); }
+
 SceneElement Scene::add_ground(const GroundOptions& options) {
   // Everything is checked before anything changes.
   const std::string what = "add_ground '" + options.name + "'";

@@ -320,54 +320,85 @@ void fill_vertex_faces(ConvexMesh& mesh) {
   }
 }
 
-/// Supports by cell of directions: every vertex but those that one of five others exceeds along all four corners of the cell,
-/// and so along every direction in it.
-void fill_support_cells(ConvexMesh& mesh, double size) {
-  const int n = mesh.num_vertices();
-  std::vector<std::array<double, 4>> height(n);
-
-  // The cell is a square on one side of the cube [-1, 1]^3; these are its corners.
-  for (int cell = 0; cell < 6 * direction_cells * direction_cells; ++cell) {
-    const int side = cell / (direction_cells * direction_cells);
+/// Of a side of the cube [-1, 1]^3 the cells from (i, j) to before (i_end, j_end), and the direction of a corner of all of them.
+struct CellBlock {
+  int side;
+  int i;
+  int j;
+  int i_end;
+  int j_end;
+  void corner(int k, double* d) const {
     const int axis = side / 2;
-    const int i = cell / direction_cells % direction_cells;
-    const int j = cell % direction_cells;
-    const auto sum = [&height](int v) { return height[v][0] + height[v][1] + height[v][2] + height[v][3]; };
-    double d[4][3];
-    for (int k = 0; k < 4; ++k) {
-      const int along = i + k % 2;
-      const int across = j + k / 2;
-      d[k][axis] = side % 2 == 0 ? 1 : -1;
-      d[k][axis == 2 ? 0 : axis + 1] = 2.0 * along / direction_cells - 1;
-      d[k][axis == 0 ? 2 : axis - 1] = 2.0 * across / direction_cells - 1;
-    }
+    const int along = k % 2 == 0 ? i : i_end;
+    const int across = k / 2 == 0 ? j : j_end;
+    d[axis] = side % 2 == 0 ? 1 : -1;
+    d[axis == 2 ? 0 : axis + 1] = 2.0 * along / direction_cells - 1;
+    d[axis == 0 ? 2 : axis - 1] = 2.0 * across / direction_cells - 1;
+  }
+};
 
-    // The rivals are the highest vertices along the corners and along the middle.
-    int rival[5] = {0, 0, 0, 0, 0};
-    for (int v = 0; v < n; ++v) {
-      for (int k = 0; k < 4; ++k) {
-        height[v][k] = dot3(&mesh.vertices[3 * v], d[k]);
-        if (height[v][k] > height[rival[k]][k]) {
-          rival[k] = v;
-        }
-      }
-      if (sum(v) > sum(rival[4])) {
-        rival[4] = v;
-      }
-    }
+/// Those of `among` that may be farthest along some direction of a block: all but those that one of five others, the highest along the corners
+/// and along the middle, exceeds along all four corners, and so along every direction between them.
+std::vector<int> supports_of(const ConvexMesh& mesh, const CellBlock& block, const std::vector<int>& among,
+                             double size) {
+  double d[4][3];
+  for (int k = 0; k < 4; ++k)
+    block.corner(k, d[k]);
+  std::vector<std::array<double, 5>> height(among.size());  // along the corners, and their sum
+  std::size_t rival[5] = {0, 0, 0, 0, 0};
+  for (std::size_t v = 0; v < among.size(); ++v) {
+    for (int k = 0; k < 4; ++k)
+      height[v][k] = dot3(&mesh.vertices[3 * std::size_t(among[v])], d[k]);
+    height[v][4] = height[v][0] + height[v][1] + height[v][2] + height[v][3];
+    for (int k = 0; k < 5; ++k)
+      if (height[v][k] > height[rival[k]][k]) rival[k] = v;
+  }
 
-    // A vertex stays unless one rival is above it at all four corners.
+  std::vector<int> out;
+  for (std::size_t v = 0; v < among.size(); ++v) {
+    bool exceeded = false;
+    for (const std::size_t u : rival) {
+      double lead = INFINITY;
+      for (int k = 0; k < 4; ++k)
+        lead = std::min(lead, height[u][k] - height[v][k]);
+      exceeded = exceeded || lead > 1e-12 * size;
+    }
+    if (!exceeded) out.push_back(among[v]);
+  }
+  return out;
+}
+
+/// Supports of all cells of a block, from those of the block: what no direction of it needs, none of its cells does.
+void add_cells(const ConvexMesh& mesh, const CellBlock& block, const std::vector<int>& among, double size,
+               std::vector<std::vector<int>>& cells) {
+  std::vector<int> supports = supports_of(mesh, block, among, size);
+  const int rows = block.i_end - block.i;
+  const int columns = block.j_end - block.j;
+  if (rows == 1 && columns == 1) {
+    cells[(block.side * direction_cells + block.i) * direction_cells + block.j] = std::move(supports);
+    return;
+  }
+
+  // Halves of the longer side.
+  CellBlock first = block;
+  CellBlock second = block;
+  if (rows >= columns)
+    first.i_end = second.i = block.i + rows / 2;
+  else
+    first.j_end = second.j = block.j + columns / 2;
+  add_cells(mesh, first, supports, size, cells);
+  add_cells(mesh, second, supports, size, cells);
+}
+
+void fill_support_cells(ConvexMesh& mesh, double size) {
+  std::vector<int> all(mesh.num_vertices());
+  std::iota(all.begin(), all.end(), 0);
+  std::vector<std::vector<int>> cells(6 * direction_cells * direction_cells);
+  for (int side = 0; side < 6; ++side)
+    add_cells(mesh, {side, 0, 0, direction_cells, direction_cells}, all, size, cells);
+  for (const std::vector<int>& supports : cells) {
     mesh.support_start.push_back(static_cast<int>(mesh.support_vertices.size()));
-    for (int v = 0; v < n; ++v) {
-      bool exceeded = false;
-      for (const int u : rival) {
-        double lead = INFINITY;
-        for (int k = 0; k < 4; ++k)
-          lead = std::min(lead, height[u][k] - height[v][k]);
-        exceeded = exceeded || lead > 1e-12 * size;
-      }
-      if (!exceeded) mesh.support_vertices.push_back(v);
-    }
+    mesh.support_vertices.insert(mesh.support_vertices.end(), supports.begin(), supports.end());
   }
   mesh.support_start.push_back(static_cast<int>(mesh.support_vertices.size()));
 }
@@ -390,14 +421,22 @@ void fill_bounds(ConvexMesh& mesh) {
   }
 }
 
-/// No vertex is outside of a face.
+/// No vertex of the faces around a face is outside of it. A closed surface that is convex everywhere is convex as a whole (Hadamard).
 void check_convex(const ConvexMesh& mesh, double size) {
+  const auto check = [&](int f, int v) {
+    const double height = dot3(&mesh.face_normals[3 * f], &mesh.vertices[3 * v]) - mesh.face_offsets[f];
+    if (!(height <= convex_tolerance * size))
+      fail(mesh.name, "not convex: vertex " + std::to_string(v) + " lies " + std::to_string(height) +
+                          " m outside face " + std::to_string(f));
+  };
   for (int f = 0; f < mesh.num_faces(); ++f)
-    for (int v = 0; v < mesh.num_vertices(); ++v) {
-      const double height = dot3(&mesh.face_normals[3 * f], &mesh.vertices[3 * v]) - mesh.face_offsets[f];
-      if (!(height <= convex_tolerance * size))
-        fail(mesh.name, "not convex: vertex " + std::to_string(v) + " lies " + std::to_string(height) +
-                            " m outside face " + std::to_string(f));
+    for (int k = mesh.face_start[f]; k < mesh.face_start[f + 1]; ++k) {
+      const int v = mesh.face_vertices[k];
+      for (int i = mesh.neighbour_start[v]; i < mesh.neighbour_start[v + 1]; ++i)
+        check(f, mesh.neighbours[i]);
+      const int across = mesh.face_neighbour[k];
+      for (int i = mesh.face_start[across]; i < mesh.face_start[across + 1]; ++i)
+        check(f, mesh.face_vertices[i]);
     }
 }
 
