@@ -189,9 +189,9 @@ MJCF = {
         ),
         ("`adhesion`", "refused", "trntype 5", actuator('<adhesion body="c" ctrlrange="0 1" gain="1"/>')),
         (
-            "activations (`dyntype`): `filter`, `integrator`, `intvelocity`, `cylinder`",
-            "refused",
-            "dyntype 1",
+            "activations (`dyntype`): `filter`, `filterexact`, `integrator`, `intvelocity`, `cylinder`",
+            "changed",
+            "activations of 1 actuators",
             actuator('<intvelocity joint="j" actrange="-1 1" kp="1"/>'),
         ),
         ("`muscle`", "refused", "dyntype 4", actuator('<muscle joint="j" lengthrange="0 1"/>')),

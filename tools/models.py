@@ -70,6 +70,18 @@ def model_files(folder):
     return [path for path in found if path.resolve() not in included]
 
 
+def _set_activations(compiled, data, u):
+    """u is what acts: of actuators that have an activation, that. An integrator without control keeps it, also where it acts early."""
+    import mujoco
+
+    for k, address in enumerate(compiled.actuator_actadr):
+        if address < 0:
+            continue
+        data.act[address] = u[k]
+        if compiled.actuator_dyntype[k] == mujoco.mjtDyn.mjDYN_INTEGRATOR:
+            data.ctrl[k] = 0
+
+
 def _accelerations(model, compiled, rng):
     """Largest relative difference of three accelerations without constraints. None: MuJoCo's version has no such state."""
     import mujoco
@@ -86,6 +98,7 @@ def _accelerations(model, compiled, rng):
         )
         u = low + (high - low) * rng.uniform(size=model.nu)
         data.qpos[:], data.qvel[:], data.ctrl[:] = q, v, u
+        _set_activations(compiled, data, u)
         mujoco.mj_forward(compiled, data)
         mass = model.mass_matrix(q)
         force = model.actuator_forces(q, v, u) + model.passive_forces(q, v) - model.bias(q, v)

@@ -21,6 +21,7 @@ namespace coulomb {
 enum class JointType : std::uint8_t { free, ball, slide, hinge };
 enum class ShapeType : std::uint8_t { half_space, sphere, capsule, cylinder, box, ellipsoid, mesh, surface };
 enum class EqualityType : std::uint8_t { connect, weld, joint, tendon };
+enum class ActivationType : std::uint8_t { none, integrator, filter, filter_exact };
 
 /// How one geometry gives way in contact. Unset values are the partner's; but without a stiffness of either, constraints ("ncp", "lcp") are
 /// rigid, and penalty contact takes PenaltyDefaults.
@@ -180,7 +181,7 @@ struct MediumBox {
   std::array<double, 3> size{};  ///< m, full sides
 };
 
-/// Motor of one joint dof direction, of a tendon, or of a frame of a body (a site: the force is the wrench gear there, which turns with it): force = gear * clamp(gain·clamp(u) + bias), gain/bias affine in (length, velocity).
+/// Motor of one joint dof direction, of a tendon, or of a frame of a body (a site: the force is the wrench gear there, which turns with it): force = gear * clamp(gain·clamp(u) + bias) (with an activation: u is that, unclamped), gain/bias affine in (length, velocity).
 struct Actuator {
   std::string name;
   int joint = -1;   ///< -1: it pulls a tendon or pushes a body
@@ -198,6 +199,13 @@ struct Actuator {
   bool force_limited = false;
   std::array<double, 2> control_range{0, 0};
   std::array<double, 2> force_range{0, 0};
+
+  // Of an actuator with a state of its own, an activation. To steps u is what acts, its activation; the caller moves that on by its control.
+  ActivationType activation = ActivationType::none;
+  double time_constant = 0;  ///< s, of filters
+  bool acts_early = false;   ///< a step feels the activation at its end
+  bool activation_limited = false;
+  std::array<double, 2> activation_range{0, 0};
 };
 
 /// connect: point pos_a of body a coincides with pos_b of body b. weld: frame (pos_a, quat_a) of a coincides with (pos_b, quat_b)

@@ -327,7 +327,20 @@ void bind_extras(Class& cls) {
           "control_range", [](const Actuator& a) { return to_numpy(a.control_range); },
           "(2,) lower and upper, in units of u.")
       .def_prop_ro(
-          "force_range", [](const Actuator& a) { return to_numpy(a.force_range); }, "(2,) lower and upper, N or N m.");
+          "force_range", [](const Actuator& a) { return to_numpy(a.force_range); }, "(2,) lower and upper, N or N m.")
+      .def_prop_ro(
+          "activation",
+          [](const Actuator& a) {
+            static const char* names[] = {"none", "integrator", "filter", "filter_exact"};
+            return names[static_cast<int>(a.activation)];
+          },
+          "'none', 'integrator', 'filter' or 'filter_exact': the state that follows the control; u of a step is that "
+          "state (coulomb.Activations).")
+      .def_ro("time_constant", &Actuator::time_constant, "s, of a filter.")
+      .def_ro("acts_early", &Actuator::acts_early, "A step feels the activation at its end.")
+      .def_ro("activation_limited", &Actuator::activation_limited, "The activation stays within activation_range.")
+      .def_prop_ro(
+          "activation_range", [](const Actuator& a) { return to_numpy(a.activation_range); }, "(2,) lower and upper.");
   nb::class_<Keyframe>(cls, "Keyframe", "A stored state: q, v and u.")
       .def("__repr__", [](const Keyframe& k) { return "<Keyframe " + k.name + ">"; })
       .def_ro("name", &Keyframe::name, "Name in the robot's file.")

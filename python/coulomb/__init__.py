@@ -46,6 +46,7 @@ from ._core import (
     solve_lcp,
 )
 from ._installed import cmake_prefix
+from .activations import Activations
 from .gradients import GradientCheck, check_gradients
 from .scene import Scene, load
 from .view import Renderer, Viewer, save_video
@@ -53,6 +54,7 @@ from .view import Renderer, Viewer, save_video
 instruction_set()  # raises ValueError where COULOMB_SIMD cannot be obeyed
 
 __all__ = [
+    "Activations",
     "BatchCotangent",
     "BatchDerivatives",
     "BatchMemory",

@@ -12,7 +12,7 @@ _INTEGERS = """
     geom_type geom_bodyid geom_dataid geom_contype geom_conaffinity geom_condim geom_priority
     hfield_nrow hfield_ncol hfield_adr
     mesh_vertadr mesh_vertnum mesh_graphadr mesh_graph pair_geom1 pair_geom2 pair_dim exclude_signature
-    actuator_trntype actuator_trnid actuator_dyntype actuator_gaintype actuator_biastype actuator_ctrladr actuator_ctrlnum
+    actuator_trntype actuator_trnid actuator_dyntype actuator_actearly actuator_actlimited actuator_gaintype actuator_biastype actuator_ctrladr actuator_ctrlnum
     actuator_outadr actuator_outnum actuator_ctrllimited actuator_forcelimited actuator_group actuator_plugin
     eq_type eq_obj1id eq_obj2id eq_objtype eq_active0 site_bodyid site_type
     tendon_limited tendon_actfrclimited tendon_adr tendon_num wrap_type wrap_objid
@@ -24,7 +24,7 @@ _REALS = """
     dof_damping dof_dampingpoly dof_armature dof_frictionloss dof_solref dof_solimp
     geom_pos geom_quat geom_size geom_friction geom_margin geom_gap geom_solref geom_solimp geom_surfacevel geom_adhesion geom_fluid
     hfield_size hfield_data mesh_vert pair_friction pair_margin pair_gap pair_solref pair_solimp pair_adhesion
-    actuator_gear actuator_gainprm actuator_biasprm actuator_ctrlrange actuator_forcerange actuator_delay
+    actuator_dynprm actuator_actrange actuator_gear actuator_gainprm actuator_biasprm actuator_ctrlrange actuator_forcerange actuator_delay
     actuator_damping actuator_dampingpoly actuator_armature eq_data eq_solref eq_solimp site_pos site_quat site_size
     sensor_cutoff sensor_delay sensor_interval
     tendon_stiffness tendon_stiffnesspoly tendon_damping tendon_dampingpoly tendon_frictionloss tendon_armature

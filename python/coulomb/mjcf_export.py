@@ -157,6 +157,10 @@ def to_mjcf(model, timestep=None):
         law = f'gaintype="{"affine" if a.gain[1:].any() else "fixed"}" gainprm="{_numbers(a.gain)}"'
         if a.bias.any():
             law += f' biastype="affine" biasprm="{_numbers(a.bias)}"'
+        if a.activation != "none":
+            law += f' dyntype="{a.activation.replace("_", "")}" dynprm="{a.time_constant or 1:.17g}" actearly="{str(a.acts_early).lower()}"'
+            if a.activation_limited:
+                law += f' actlimited="true" actrange="{_numbers(a.activation_range)}"'
         drives = f'joint="j{a.joint}"' if a.joint >= 0 else f'tendon="t{a.tendon}"' if a.tendon >= 0 else f'site="a{i}"'
         motors.append(f'<general {drives} gear="{_numbers(a.gear)}" {law} {limits}/>')
     tendons = []

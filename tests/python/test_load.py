@@ -60,7 +60,7 @@ TENDON = "<tendon><fixed name='t' {}><joint joint='j' coef='1'/></fixed></tendon
 REFUSED = {
     "armature": mjcf(extra=TENDON.format("armature='3'")),
     "transmission": mjcf(extra="<actuator><adhesion body='b' ctrlrange='0 1'/></actuator>"),
-    "actuator dynamics": mjcf(extra="<actuator><intvelocity joint='j' kp='1' actrange='-1 1'/></actuator>"),
+    "actuator dynamics": mjcf(extra="<actuator><muscle joint='j' lengthrange='0 1'/></actuator>"),
     "anisotropic friction": mjcf(
         extra="<contact><pair geom1='g' geom2='h' friction='.3 .5 0 0 0' condim='3'/></contact>"
     ),

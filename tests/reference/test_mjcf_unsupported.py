@@ -38,13 +38,6 @@ REFUSED = {
     ),
     "adhesion actuator": (dict(after=ACTUATOR.format('<adhesion body="c" ctrlrange="0 1" gain="1"/>')), "trntype 5"),
     "muscle": (dict(after=ACTUATOR.format('<muscle joint="j" lengthrange="0 1"/>')), "dyntype 4"),
-    "cylinder": (dict(after=ACTUATOR.format('<cylinder joint="j"/>')), "dyntype 2"),
-    "integrated velocity": (
-        dict(after=ACTUATOR.format('<intvelocity joint="j" actrange="-1 1" kp="1"/>')),
-        "dyntype 1",
-    ),
-    "filtered motor": (dict(after=ACTUATOR.format('<general joint="j" dyntype="filter" dynprm="0.1"/>')), "dyntype 2"),
-    "activation": (dict(after=ACTUATOR.format('<general joint="j" dyntype="integrator"/>')), "dyntype 1"),
     "gain of a user": (dict(after=ACTUATOR.format('<general joint="j" gaintype="user"/>')), "gain type must be"),
     "bias of a user": (dict(after=ACTUATOR.format('<general joint="j" biastype="user"/>')), "bias type must be"),
     "delayed motor": (

@@ -371,7 +371,7 @@ ActuatorForce unbounded_force(const Model& model, const DynamicsWorkspace& at, i
 
   // The control saturates ...
   double du = 1;
-  if (actuator.control_limited) {
+  if (actuator.control_limited && actuator.activation == ActivationType::none) {
     if (u < actuator.control_range[0]) {
       u = actuator.control_range[0];
       du = 0;

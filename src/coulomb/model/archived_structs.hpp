@@ -75,10 +75,12 @@ void fields(Archive& archive, TriangleSurface& x) {
 template <class Archive>
 void fields(Archive& archive, Actuator& x) {
   auto& [name, joint, tendon, body, site_pos, site_quat, gear, in_parent_frame, gain, bias, control_limited,
-         force_limited, control_range, force_range] = x;
+         force_limited, control_range, force_range, activation, time_constant, acts_early, activation_limited,
+         activation_range] = x;
   archive(name, joint, gear, in_parent_frame, gain, bias, control_limited, force_limited, control_range, force_range);
   if (archive.format() >= 5) archive(tendon);
   if (archive.format() >= 7) archive(body, site_pos, site_quat);
+  if (archive.format() >= 8) archive(activation, time_constant, acts_early, activation_limited, activation_range);
 }
 
 template <class Archive>

@@ -222,6 +222,8 @@ void copy_actuators(const mjModel& m, Copier& c) {
   COULOMB_INTEGERS(actuator_trnid, 2 * n);
   COULOMB_INTEGERS(actuator_dyntype, n);
   COULOMB_INTEGERS(actuator_gaintype, n);
+  COULOMB_INTEGERS(actuator_actearly, n);
+  COULOMB_INTEGERS(actuator_actlimited, n);
   COULOMB_INTEGERS(actuator_biastype, n);
   COULOMB_INTEGERS(actuator_ctrllimited, m.nu);
   COULOMB_INTEGERS(actuator_forcelimited, n);
@@ -229,6 +231,8 @@ void copy_actuators(const mjModel& m, Copier& c) {
   COULOMB_INTEGERS(actuator_plugin, n);
 
   // Numbers.
+  COULOMB_REALS(actuator_dynprm, mjNDYN * n);
+  COULOMB_REALS(actuator_actrange, 2 * n);
   COULOMB_REALS(actuator_gear, 6 * outputs);
   COULOMB_REALS(actuator_gainprm, mjNGAIN * n);
   COULOMB_REALS(actuator_biasprm, mjNBIAS * n);

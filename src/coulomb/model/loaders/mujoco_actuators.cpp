@@ -11,6 +11,9 @@ namespace {
 constexpr int tendon_transmission = 3;
 constexpr int site_transmission = 4;
 
+// mjtDyn: none, integrator, filter, filterexact, as ActivationType
+constexpr int last_dynamics = static_cast<int>(ActivationType::filter_exact);
+
 /// A servo's own damping and armature act on its joint, scaled by the square of the gear.
 void add_actuator_inertia(const MujocoFields& f, int a, const Actuator& actuator, SceneParts& parts) {
   const double armature = f.real("actuator_armature", a, 0);
@@ -49,9 +52,9 @@ void refuse_unless_static_actuator(const MujocoFields& f, int a, const std::stri
 
   // How its force comes about.
   const int dynamics = f.integer("actuator_dyntype", a);
-  if (dynamics != 0) {
+  if (dynamics < 0 || dynamics > last_dynamics) {
     const std::string type = "(dyntype " + std::to_string(dynamics) + ")";
-    refuse(what, "actuator dynamics (activation, filters, muscles, PID) are not supported " + type);
+    refuse(what, "actuator dynamics other than integrators and filters (muscles, PID) are not supported " + type);
   }
   if (f.integer("actuator_gaintype", a) > 1) {
     refuse(what, "gain type must be fixed or affine");
@@ -110,6 +113,17 @@ void bound_by_tendon(const MujocoFields& f, Actuator& out, int num_of_tendon) {
                      std::clamp(out.force_range[1], range[0], range[1])};
 }
 
+/// Its activation, if it has one.
+void set_activation(const MujocoFields& f, int a, Actuator& out) {
+  out.activation = static_cast<ActivationType>(f.integer("actuator_dyntype", a));
+  if (out.activation == ActivationType::none) return;
+  const bool filters = out.activation != ActivationType::integrator;
+  out.time_constant = filters ? f.row<10>("actuator_dynprm", a)[0] : 0;
+  out.acts_early = f.integer("actuator_actearly", a, 0) != 0;
+  out.activation_limited = f.integer("actuator_actlimited", a, 0) != 0;
+  out.activation_range = f.row<2>("actuator_actrange", a);
+}
+
 /// Options may disable all actuators, or groups of them.
 bool group_disabled(const MujocoFields& f, int a) {
   const int group = f.integer("actuator_group", a, 0);
@@ -125,6 +139,7 @@ void translate_actuators(const MujocoFields& f, SceneParts& parts) {
   // Versions before 4 have one control and one force an actuator.
   const int n = f.integer("nactuator", 0, f.count("nu"));
   int explicit_gains = 0;
+  int activations = 0;
   std::vector<int> of_tendon(static_cast<std::size_t>(f.count("ntendon")), 0);
   for (int a = 0; a < n; ++a)
     if (f.integer("actuator_trntype", a) == tendon_transmission)
@@ -169,10 +184,15 @@ void translate_actuators(const MujocoFields& f, SceneParts& parts) {
     out.force_limited = f.integer("actuator_forcelimited", a, 0) != 0;
     out.force_range = f.row<2>("actuator_forcerange", a);
     if (out.tendon >= 0) bound_by_tendon(f, out, of_tendon[out.tendon]);
+    set_activation(f, a, out);
+    activations += out.activation != ActivationType::none;
     add_actuator_inertia(f, a, out, parts);
     explicit_gains += out.joint < 0 && (out.gain[2] != 0 || out.bias[2] != 0);
     parts.actuators.push_back(out);
   }
+  if (activations > 0)
+    parts.deviate("activations of " + std::to_string(activations) +
+                  " actuators: their u is what acts, the activation; coulomb.Activations moves it on");
   if (explicit_gains > 0)
     parts.deviate("velocity gains of " + std::to_string(explicit_gains) +
                   " actuators of tendons and sites: they act with the speed at the start of a step");

@@ -247,9 +247,15 @@ class Checker {
       checks::finite(what + " gear", actuator.gear.data(), 6);
       checks::finite(what + " gain", actuator.gain.data(), 3);
       checks::finite(what + " bias", actuator.bias.data(), 3);
+      if (actuator.activation > ActivationType::filter_exact)
+        checks::fail(what + " activation", "it is none of the kinds");
+      if (actuator.activation == ActivationType::filter || actuator.activation == ActivationType::filter_exact)
+        checks::positive(what + " time_constant", actuator.time_constant);
 
       // Within which bounds.
       range(what + " control_range", actuator.control_limited, actuator.control_range[0], actuator.control_range[1]);
+      range(what + " activation_range", actuator.activation_limited, actuator.activation_range[0],
+            actuator.activation_range[1]);
       range(what + " force_range", actuator.force_limited, actuator.force_range[0], actuator.force_range[1]);
     }
   }

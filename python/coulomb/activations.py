@@ -1,0 +1,117 @@
+"""Activations: the states of actuators that follow their control with a lag (filters) or add it up (integrators)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ._core import Model
+
+
+class Activations:
+    """What acts of a model's actuators, step by step: of those with an activation that, of all others the control.
+
+    ``u`` of ``Simulator.step`` is what acts. With a the activations before a step and u the controls of a policy or plan::
+
+        activations = coulomb.Activations(model, sim.timestep)
+        a = activations.initial
+        for ...:
+            acting, a = activations.step(a, u)
+            q, v = sim.step(q, v, acting)
+
+    The activation follows MuJoCo's laws: integrator a + h u, filter a + h (u - a) / T, exact filter a + (1 - exp(-h / T)) (u - a), with the control
+    clamped to control_range and the new activation to activation_range. A step feels the activation at its start; of actuators that act early, that
+    at its end. Of actuators without an activation a is the last control, and does nothing.
+
+    Arrays (..., nu) of NumPy, torch or JAX; the last two differentiate them by themselves.
+
+    model: a Model. timestep: s; unset: the model's. TypeError, ValueError: what else was given.
+    """
+
+    def __init__(self, model: Model, timestep: float | None = None):
+        if not isinstance(model, Model):
+            raise TypeError(f"model: expected a coulomb.Model, got {type(model).__name__}")
+        h = model.timestep if timestep is None else float(timestep)
+        if not (np.isfinite(h) and h > 0):
+            raise ValueError(f"timestep: got {timestep}, expected a positive number")
+        actuators = model.actuators
+        self.timestep = h
+        self.initial = np.zeros(len(actuators))  # (nu,) as in MuJoCo
+        self.size = sum(a.activation != "none" for a in actuators)  # how many have one
+
+        # a+ = keep a + gain clip(u), clipped. Without an activation: u itself, which the step clamps.
+        self._keep, self._gain = np.zeros(len(actuators)), np.ones(len(actuators))
+        self._late = np.zeros(len(actuators))  # 1: the step feels a, 0: a+
+        self._control = np.tile([[-np.inf], [np.inf]], len(actuators))
+        self._range = self._control.copy()
+        for k, actuator in enumerate(actuators):
+            if actuator.activation == "none":
+                continue
+            share = h / actuator.time_constant if actuator.activation != "integrator" else 0.0
+            if actuator.activation == "filter_exact":
+                share = -np.expm1(-share)
+            self._keep[k] = 1 - share
+            self._gain[k] = h if actuator.activation == "integrator" else share
+            self._late[k] = not actuator.acts_early
+            if actuator.control_limited:
+                self._control[:, k] = actuator.control_range
+            if actuator.activation_limited:
+                self._range[:, k] = actuator.activation_range
+
+    def step(self, activation, u):
+        """(what acts in this step, activation after it), (..., nu) each. activation, u: (..., nu)."""
+        u = self._array("u", u)
+        activation = _like(u, self._array("activation", activation))
+        own = lambda constant: _like(u, constant)  # noqa: E731
+        after = own(self._keep) * activation + own(self._gain) * u.clip(*map(own, self._control))
+        after = after.clip(*map(own, self._range))
+        late = own(self._late)
+        return late * activation + (1 - late) * after, after
+
+    def vjp(self, activation, u, acting, after):
+        """Pulls cotangents of both results back: (activation, u), (..., nu) each. NumPy."""
+        activation, u = self._array("activation", activation), self._array("u", u)
+        before = self._keep * activation + self._gain * np.clip(u, *self._control)
+        total = np.asarray(after) + (1 - self._late) * np.asarray(acting)
+        total = np.where((before > self._range[0]) & (before < self._range[1]), total, 0.0)
+        by_u = np.where((u > self._control[0]) & (u < self._control[1]), self._gain * total, 0.0)
+        return self._late * np.asarray(acting) + self._keep * total, by_u
+
+    def run(self, activation, U):
+        """What acts in each step of a plan, (T, nu), and the activations before each and at the end, (T + 1, nu). U: (T, nu). For ``Simulator.rollout``."""
+        acting, states = [], [np.array(activation, dtype=float)]
+        for u in np.asarray(U, dtype=float):
+            now, after = self.step(states[-1], u)
+            acting.append(now)
+            states.append(after)
+        return np.array(acting).reshape(-1, len(self.initial)), np.array(states)
+
+    def run_vjp(self, states, U, acting, last=None):
+        """Pulls cotangents of ``run`` back: (activation at the start (nu,), U (T, nu)). states: those of ``run``; acting: (T, nu) of what acts; last: (nu,)
+        of the activation at the end."""
+        a = np.zeros(len(self.initial)) if last is None else np.array(last, dtype=float)
+        U = np.asarray(U, dtype=float)
+        by_u = np.zeros(U.shape)
+        for t in reversed(range(len(U))):
+            a, by_u[t] = self.vjp(states[t], U[t], acting[t], a)
+        return a, by_u
+
+    def _array(self, name, value):
+        """NumPy's where it is no tensor. ValueError: another last size."""
+        array = value if hasattr(value, "clip") and hasattr(value, "shape") else np.asarray(value, dtype=float)
+        if array.ndim == 0 or array.shape[-1] != len(self.initial):
+            raise ValueError(f"{name}: got shape {tuple(array.shape)}, expected (..., {len(self.initial)})")
+        return array
+
+
+def _like(array, constant):
+    """A NumPy array as one of the same library; others stay what they are."""
+    library = type(array).__module__.split(".")[0]
+    if not isinstance(constant, np.ndarray):
+        return constant
+    if library == "torch":
+        return array.new_tensor(constant)
+    if library in ("jax", "jaxlib"):
+        import jax.numpy as jnp
+
+        return jnp.asarray(constant, dtype=array.dtype)
+    return constant
