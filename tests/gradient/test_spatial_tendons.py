@@ -245,6 +245,31 @@ def test_atwoods_machine(strand, stepper):
     assert length(model, "rope", q) == pytest.approx(start, abs=1e-12 if rigid else 1e-4)
 
 
+@pytest.mark.parametrize("stepper", ["semi_implicit", "bdf1"])
+def test_two_ropes_between_the_same_bodies(stepper):
+    """An equality of two tendons, each of both robots."""
+    text = ROPE.format(gravity=0, floor="", tendon="").replace(
+        "</tendon>", '<spatial name="other"><site site="a"/><site site="c"/></spatial></tendon>'
+    )
+    text = text.replace(
+        '<site name="b" pos="-.05 0 .05"/>', '<site name="b" pos="-.05 0 .05"/><site name="c" pos="0 .06 0"/>'
+    )
+    text = text.replace(
+        "</mujoco>", '<equality><tendon tendon1="rope" tendon2="other" polycoef="0 .8 .1 0 0"/></equality></mujoco>'
+    )
+    model = coulomb.load(text)
+    sim = coulomb.Simulator(
+        model, timestep=2e-3, stepper=stepper, **({} if stepper == "semi_implicit" else {"contact": "penalty"})
+    )
+    q, v = np.array(model.neutral()[0]), 0.3 * np.random.default_rng(9).normal(size=12)
+    momentum = v[:3] + 0.5 * v[6:9]
+    for _ in range(5):
+        check = coulomb.check_gradients(sim, q, v, tolerance=2e-6)
+        assert check.passed and check.converged, (check.errors, check.changed)
+        q, v = sim.step(q, v)
+    assert v[:3] + 0.5 * v[6:9] == pytest.approx(momentum, abs=1e-8)
+
+
 def test_a_pulley_divides():
     text = ATWOOD.format(a=2, b=1, strand="").replace(
         '<site site="a"/><site', '<pulley divisor="2"/><site site="a"/><site'

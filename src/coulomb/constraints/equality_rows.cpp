@@ -172,14 +172,25 @@ void add_joints(const RowContext& context, int index, ConstraintRows& rows) {
   add_scalar_row(context, index, row, rows);
 }
 
-/// What an equality of tendons makes of one of them: `slope` times its row, at the place `start` of the row's dofs. Of a row that turns, the
-/// turning of the coefficients; curvature: of the polynomial that the length enters.
-void put_tendon(const TendonState& state, double slope, double curvature, int start, DofRow& row, double* turning) {
+/// Where the dofs of a tendon are in a row, which gets those that it does not have yet.
+void place_dofs(const TendonState& state, DofRow& row, int* place) {
   for (int i = 0; i < state.num; ++i) {
-    row.dof[start + i] = state.dof[i];
-    row.coefficient[start + i] = slope * state.J[i];
+    int at = 0;
+    while (at < row.num && row.dof[at] != state.dof[i])
+      ++at;
+    if (at == row.num) row.dof[row.num++] = state.dof[i];
+    place[i] = at;
+  }
+}
+
+/// What an equality of tendons makes of one of them: `slope` times its row, and how that turns; curvature: of the polynomial that the length
+/// enters.
+void add_tendon(const TendonState& state, double slope, double curvature, const int* place, DofRow& row,
+                double* turning) {
+  for (int i = 0; i < state.num; ++i) {
+    row.coefficient[place[i]] += slope * state.J[i];
     for (int j = 0; j < state.num; ++j)
-      turning[(start + i) * row.num + start + j] =
+      turning[place[i] * row.num + place[j]] +=
           curvature * state.J[i] * state.J[j] + (state.turns ? slope * state.dJ[i][j] : 0.0);
   }
 }
@@ -198,11 +209,15 @@ void add_tendons(const RowContext& context, int index, ConstraintRows& rows) {
   PolynomialAt p{equality.poly[0], 0, 0};
   if (has_second) p = evaluate(equality.poly, second.length - equality.ref_b);
   DofRow row;
-  row.num = first.num + second.num;
+  row.num = 0;
   row.phi = first.length - equality.ref_a - p.value;
+  int of_first[TendonState::max_dofs];
+  int of_second[TendonState::max_dofs];
+  place_dofs(first, row, of_first);
+  if (has_second) place_dofs(second, row, of_second);
   double* turning = rows.turn(row);
-  put_tendon(first, 1, 0, 0, row, turning);
-  if (has_second) put_tendon(second, -p.slope, -p.curvature, first.num, row, turning);
+  add_tendon(first, 1, 0, of_first, row, turning);
+  if (has_second) add_tendon(second, -p.slope, -p.curvature, of_second, row, turning);
   add_scalar_row(context, index, row, rows);
   if (first.at_kink || (has_second && second.at_kink)) rows.blocks.back().corner = true;
 }

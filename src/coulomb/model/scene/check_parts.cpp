@@ -282,16 +282,18 @@ class Checker {
       if (equality.type == EqualityType::tendon) {
         index(what + " tendon_a", equality.tendon_a, 0, last_tendon());
         index(what + " tendon_b", equality.tendon_b, -1, last_tendon());
-        const bool has_second = equality.tendon_b >= 0;
         const Tendon& first = parts_.tendons[equality.tendon_a];
-        pulled(what, first, has_second ? 1 : 2);
+        pulled(what, first, 2);
         moved(what, first);
-        int count = count_dofs(first);
-        if (has_second) {
+        std::vector<int> joints = joints_of(first);
+        if (equality.tendon_b >= 0) {
           const Tendon& second = parts_.tendons[equality.tendon_b];
-          pulled(what, second, 1);
-          count += count_dofs(second);
+          pulled(what, second, 2);
+          for (int joint : joints_of(second))
+            if (std::find(joints.begin(), joints.end(), joint) == joints.end()) joints.push_back(joint);
+          of_robots(what, "its tendons tie", joints, 2);
         }
+        const int count = count_dofs(joints);
         if (count > most_in_row)
           checks::fail(what, "its tendons have " + std::to_string(count) + " degrees of freedom together, at most " +
                                  std::to_string(most_in_row) + " are supported");
@@ -448,29 +450,35 @@ class Checker {
     return out;
   }
 
-  int count_dofs(const Tendon& tendon) const {
+  int count_dofs(const Tendon& tendon) const { return count_dofs(joints_of(tendon)); }
+  int count_dofs(const std::vector<int>& joints) const {
     int count = 0;
-    for (int j : joints_of(tendon))
+    for (int j : joints)
       count += joint_num_v(parts_.joints[j].type);
     return count;
   }
 
   /// A tendon that exerts a force has some degrees of freedom, not too many, of so many robots.
   void pulled(const std::string& what, const Tendon& tendon, std::size_t most_robots) const {
-    const std::vector<int> joints = joints_of(tendon);
     const std::string which = "tendon '" + tendon.name + "'";
     const int dofs = count_dofs(tendon);
     if (dofs < 1 || dofs > most_in_row)
       checks::fail(what, which + " has " + std::to_string(dofs) + " degrees of freedom; with 1 .. " +
                              std::to_string(most_in_row) + " it is supported");
+    of_robots(what, which + " ties", joints_of(tendon), most_robots);
+  }
+
+  /// Joints that something ties are of so many robots.
+  void of_robots(const std::string& what, const std::string& ties, const std::vector<int>& joints,
+                 std::size_t most_robots) const {
     std::vector<int> roots;
     for (int j : joints) {
       const int of_joint = root(parts_.joints[j].body);
       if (std::find(roots.begin(), roots.end(), of_joint) != roots.end()) continue;
       roots.push_back(of_joint);
       if (roots.size() > most_robots)
-        checks::fail(what, which + " ties joints of " + (most_robots == 1 ? "several" : "more than two") +
-                               " robots ('" + parts_.joints[joints[0]].name + "' and '" + parts_.joints[j].name +
+        checks::fail(what, ties + " joints of " + (most_robots == 1 ? "several" : "more than two") + " robots ('" +
+                               parts_.joints[joints[0]].name + "' and '" + parts_.joints[j].name +
                                "'), which is not supported");
     }
   }

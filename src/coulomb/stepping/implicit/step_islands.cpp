@@ -19,7 +19,7 @@ constexpr int most_evaluations = 450;
 /// The method of a part, which has no state before.
 ImplicitScheme of_parts(ImplicitScheme whole) { return whole == ImplicitScheme::bdf2 ? ImplicitScheme::sdirk2 : whole; }
 
-/// The trees that an equality joins, -1: none. One tendon is of two trees at most, each of two tendons of one.
+/// The trees that an equality joins, -1: none. Tendons are of two trees at most, together.
 BlockTrees trees_of(const Model& model, const Equality& equality) {
   const auto of_dof = [&](int dof) { return model.body_tree[model.dof_body[dof]]; };
   const auto of_joint = [&](int joint) { return joint < 0 ? -1 : of_dof(model.joint_v[joint]); };
