@@ -96,6 +96,16 @@ struct ConvexMesh {
   int num_faces() const { return static_cast<int>(face_offsets.size()); }
 };
 
+/// Heights over a grid, row by row, centred on the frame's z axis: x = (column - (columns - 1) / 2) spacing[0], y by rows alike. A cell is two
+/// triangles, cut from (row, column) to (row + 1, column + 1).
+struct HeightField {
+  std::vector<double> heights;          ///< rows x columns, m
+  int rows = 0;                         ///< >= 2
+  int columns = 0;                      ///< >= 2
+  std::array<double, 2> spacing{1, 1};  ///< m: between columns, along x, and between rows, along y
+  double base = 1;                      ///< m, > 0: from the lowest height down to the floor of the solid
+};
+
 /// A surface of triangles that need not be convex: a height field, a terrain, scenery. Solid behind its triangles, which are counter-clockwise
 /// seen from outside.
 struct TriangleSurface {

@@ -56,15 +56,7 @@ struct SurfaceOptions {
   std::string name;         ///< default heightfield or triangle_mesh; a taken name is an error
 };
 
-/// Heights over a grid, row by row, centred on the frame's z axis: columns along x, rows along y. A cell is two triangles, cut from
-/// (row, column) to (row + 1, column + 1).
-struct HeightFieldOptions {
-  std::vector<double> heights;          ///< rows x columns, m
-  int rows = 0;                         ///< >= 2
-  int columns = 0;                      ///< >= 2
-  std::array<double, 2> spacing{1, 1};  ///< m: between columns, along x, and between rows, along y
-  double base = 1;                      ///< m, > 0: from the lowest height down to the floor of the solid
-};
+using HeightFieldOptions = HeightField;  ///< as it was called
 
 struct ShapeOptions {
   std::optional<double> mass;                    ///< kg; or
@@ -236,7 +228,7 @@ class Scene {
   SceneElement add_mesh(const std::vector<double>& vertices, const ShapeOptions& options = {});
 
   /// Ground by its heights.
-  SceneElement add_heightfield(const HeightFieldOptions& field, const SurfaceOptions& options = {});
+  SceneElement add_heightfield(const HeightField& field, const SurfaceOptions& options = {});
   /// Scenery of triangles, convex or not. vertices: 3 n, m; triangles: 3 m indices, counter-clockwise seen from outside. An edge has two
   /// triangles at most.
   SceneElement add_triangle_mesh(const std::vector<double>& vertices, const std::vector<int>& triangles,

@@ -211,8 +211,7 @@ void bind_surfaces(nb::class_<Scene>& cls) {
          Number restitution, double compliance, Number stiffness, Number dashpot, double scale, double base,
          const std::string& name) {
         const ArrayIn grid(heights, "heights", {-1, -1});
-        HeightFieldOptions field{
-            grid.vector(), static_cast<int>(grid.shape(0)), static_cast<int>(grid.shape(1)), {}, base};
+        HeightField field{grid.vector(), static_cast<int>(grid.shape(0)), static_cast<int>(grid.shape(1)), {}, base};
         const bool is_number = PyNumber_Check(spacing.ptr()) && !PySequence_Check(spacing.ptr());
         if (is_number) field.spacing.fill(*ArrayIn(spacing, "spacing", {}).data());
         else field.spacing = read<2>(spacing, "spacing");

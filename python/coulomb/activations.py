@@ -7,6 +7,17 @@ import numpy as np
 from ._core import Model
 
 
+def acting_range(actuator):
+    """(lower, upper) of what acts of an actuator: its control, or its activation; infinite where it has no bounds."""
+    if actuator.activation != "none" and actuator.activation_limited:
+        return tuple(actuator.activation_range)
+    if (
+        actuator.control_limited and actuator.activation != "integrator"
+    ):  # a filter stays within the range of its control
+        return tuple(actuator.control_range)
+    return -np.inf, np.inf
+
+
 class Activations:
     """What acts of a model's actuators, step by step: of those with an activation that, of all others the control.
 
@@ -59,8 +70,8 @@ class Activations:
 
     def step(self, activation, u):
         """(what acts in this step, activation after it), (..., nu) each. activation, u: (..., nu)."""
-        u = self._array("u", u)
-        activation = _like(u, self._array("activation", activation))
+        u, activation = self._array("u", u), self._array("activation", activation)
+        u, activation = _like(activation, u), _like(u, activation)
         own = lambda constant: _like(u, constant)  # noqa: E731
         after = own(self._keep) * activation + own(self._gain) * u.clip(*map(own, self._control))
         after = after.clip(*map(own, self._range))
@@ -69,43 +80,66 @@ class Activations:
 
     def vjp(self, activation, u, acting, after):
         """Pulls cotangents of both results back: (activation, u), (..., nu) each. NumPy."""
-        activation, u = self._array("activation", activation), self._array("u", u)
+        given = {"activation": activation, "u": u, "acting": acting, "after": after}
+        activation, u, acting, after = (self._array(name, np.asarray(x, dtype=float)) for name, x in given.items())
         before = self._keep * activation + self._gain * np.clip(u, *self._control)
-        total = np.asarray(after) + (1 - self._late) * np.asarray(acting)
+        total = after + (1 - self._late) * acting
         total = np.where((before > self._range[0]) & (before < self._range[1]), total, 0.0)
         by_u = np.where((u > self._control[0]) & (u < self._control[1]), self._gain * total, 0.0)
-        return self._late * np.asarray(acting) + self._keep * total, by_u
+        return self._late * acting + self._keep * total, by_u
 
     def run(self, activation, U):
         """What acts in each step of a plan, (T, nu), and the activations before each and at the end, (T + 1, nu). U: (T, nu). For ``Simulator.rollout``."""
+        nu = len(self.initial)
+        U = self._plan("U", U)
+        if np.shape(activation) != (nu,):
+            raise ValueError(f"activation: got shape {np.shape(activation)}, expected ({nu},)")
         acting, states = [], [np.array(activation, dtype=float)]
-        for u in np.asarray(U, dtype=float):
+        for u in U:
             now, after = self.step(states[-1], u)
             acting.append(now)
             states.append(after)
-        return np.array(acting).reshape(-1, len(self.initial)), np.array(states)
+        return np.array(acting).reshape(-1, nu), np.array(states)
 
     def run_vjp(self, states, U, acting, last=None):
         """Pulls cotangents of ``run`` back: (activation at the start (nu,), U (T, nu)). states: those of ``run``; acting: (T, nu) of what acts; last: (nu,)
         of the activation at the end."""
         a = np.zeros(len(self.initial)) if last is None else np.array(last, dtype=float)
-        U = np.asarray(U, dtype=float)
+        U, acting = self._plan("U", U), self._plan("acting", acting)
+        if len(acting) != len(U) or np.shape(states) != (len(U) + 1, len(self.initial)):
+            raise ValueError(
+                f"states, acting: got {np.shape(states)} and {acting.shape}, expected those of run for U of {U.shape}"
+            )
         by_u = np.zeros(U.shape)
         for t in reversed(range(len(U))):
             a, by_u[t] = self.vjp(states[t], U[t], acting[t], a)
         return a, by_u
 
+    def _plan(self, name, value):
+        plan = np.asarray(value, dtype=float)
+        if plan.ndim != 2 or plan.shape[1] != len(self.initial):
+            raise ValueError(f"{name}: got shape {plan.shape}, expected (T, {len(self.initial)})")
+        return plan
+
     def _array(self, name, value):
-        """NumPy's where it is no tensor. ValueError: another last size."""
-        array = value if hasattr(value, "clip") and hasattr(value, "shape") else np.asarray(value, dtype=float)
+        """NumPy's float64 where it is no tensor of floats. ValueError: another last size; TypeError: tensors of integers."""
+        is_tensor = _library(value) != "numpy"
+        array = value if is_tensor else np.asarray(value, dtype=float)
+        if is_tensor and "float" not in str(array.dtype):
+            raise TypeError(f"{name}: expected floats, got {array.dtype}")
         if array.ndim == 0 or array.shape[-1] != len(self.initial):
             raise ValueError(f"{name}: got shape {tuple(array.shape)}, expected (..., {len(self.initial)})")
         return array
 
 
+def _library(array):
+    name = type(array).__module__.split(".")[0]
+    return name if name in ("torch", "jax", "jaxlib") else "numpy"
+
+
 def _like(array, constant):
     """A NumPy array as one of the same library; others stay what they are."""
-    library = type(array).__module__.split(".")[0]
+    library = _library(array)
     if not isinstance(constant, np.ndarray):
         return constant
     if library == "torch":

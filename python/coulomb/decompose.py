@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import numbers
 import os
 import subprocess
 import sys
@@ -55,9 +56,9 @@ def convex_parts(vertices, faces, threshold: float = THRESHOLD) -> list[np.ndarr
         ) from error
     from importlib.metadata import version
 
-    if not 0.01 <= threshold <= 1:
-        raise ValueError(f"threshold: got {threshold}, expected 0.01 (fine) to 1 (coarse)")
+    threshold = _checked(threshold, "threshold")
     vertices, faces = np.ascontiguousarray(vertices, dtype=float), np.ascontiguousarray(faces, dtype=np.int32)
+    hull_distance(vertices, faces)  # refuses indices that are none, and what is flat
     key = hashlib.sha256(
         vertices.tobytes() + faces.tobytes() + f"{threshold!r} {version('coacd')}".encode()
     ).hexdigest()
@@ -73,6 +74,14 @@ def convex_parts(vertices, faces, threshold: float = THRESHOLD) -> list[np.ndarr
             np.savez_compressed(file, **{f"part{k}": part for k, part in enumerate(parts)})
         os.replace(file.name, kept)
     return parts
+
+
+def _checked(threshold, name):
+    if isinstance(threshold, (bool, np.bool_)) or not isinstance(threshold, numbers.Real):
+        raise TypeError(f"{name}: expected a number, got {type(threshold).__name__}")
+    if not 0.01 <= threshold <= 1:
+        raise ValueError(f"{name}: got {threshold}, expected 0.01 (fine) to 1 (coarse)")
+    return float(threshold)
 
 
 _SCRIPT = """
@@ -107,9 +116,20 @@ class Hulls:
 
     def __init__(self, threshold=None):
         self.threshold = threshold
+        self._labels = {}  # by what is meant, a file at a scale, or a mesh: how it is listed
         self.measured = {}  # by name, m: how far the hull is from the mesh
         self.distances = {}  # the same of those that are not nearly convex and stay as their hull
         self.parts = {}  # by name, how many
+
+    def label(self, name, key):
+        """The name, with a number where something else is listed by it."""
+        if key not in self._labels:
+            taken = set(self._labels.values())
+            count = 1
+            while (label := name if count == 1 else f"{name} ({count})") in taken:
+                count += 1
+            self._labels[key] = label
+        return self._labels[key]
 
     def pieces(self, name, vertices, faces, hull=None):
         """The points of the convex shapes that stand for a mesh: its own, or those of its parts."""
@@ -128,7 +148,14 @@ class Hulls:
             return [used]
         parts = convex_parts(vertices, faces, self.threshold)
         self.parts[name] = len(parts)
+        if len(parts) == 1:
+            self.distances[name] = distance
         return parts
+
+    def stays_whole(self, name):
+        """Its parts are not used after all."""
+        if self.parts.pop(name, 1) > 1:
+            self.distances[name] = self.measured[name]
 
     def deviation(self):
         """A line for Model.deviations, or None."""
@@ -142,13 +169,11 @@ class Hulls:
 
 def threshold_of(decompose):
     """None, or CoACD's threshold, of the argument decompose: a bool or the threshold."""
-    if decompose is False or decompose is None:
-        return None
-    if decompose is True:
-        return THRESHOLD
-    if isinstance(decompose, (int, float)):
-        return float(decompose)
-    raise TypeError(f"decompose: expected a bool or a threshold, got {type(decompose).__name__}")
+    if decompose is None or isinstance(decompose, (bool, np.bool_)):
+        return THRESHOLD if decompose else None
+    if not isinstance(decompose, numbers.Real):
+        raise TypeError(f"decompose: expected a bool or a threshold, got {type(decompose).__name__}")
+    return _checked(decompose, "decompose")
 
 
 def read_file(path, what, hulls, scale=(1.0, 1.0, 1.0)):
@@ -158,17 +183,24 @@ def read_file(path, what, hulls, scale=(1.0, 1.0, 1.0)):
         vertices.append(points)
         faces.append(np.asarray(triangles) + first)
         first += len(points)
-    return hulls.pieces(Path(path).name, np.concatenate(vertices) * scale, np.concatenate(faces))
+    name = hulls.label(Path(path).name, (path, tuple(scale)))
+    return hulls.pieces(name, np.concatenate(vertices) * scale, np.concatenate(faces))
 
 
 def colliding_meshes(model):
     """Of a compiled MjModel: (geom, mesh) of the geoms that may touch something."""
     import mujoco
 
+    paired = _paired(model)
     for geom in range(model.ngeom):
         is_mesh = model.geom_type[geom] == mujoco.mjtGeom.mjGEOM_MESH
-        if is_mesh and (model.geom_contype[geom] or model.geom_conaffinity[geom]):
+        if is_mesh and (model.geom_contype[geom] or model.geom_conaffinity[geom] or geom in paired):
             yield geom, int(model.geom_dataid[geom])
+
+
+def _paired(model):
+    """The geoms that <pair> names."""
+    return {int(g) for g in (*model.pair_geom1, *model.pair_geom2)}
 
 
 def mesh_of(model, mesh):
@@ -211,33 +243,84 @@ def cut_mjcf(path_or_xml, threshold):
     is_xml = path_or_xml.lstrip().startswith("<")
     spec = mujoco.MjSpec.from_string(path_or_xml) if is_xml else mujoco.MjSpec.from_file(path_or_xml)
     model = spec.compile()
-    hulls = Hulls(threshold)
+    hulls, parts = Hulls(threshold), _MjcfParts(spec, model)
+    paired = _paired(model)
     chosen = sorted(colliding_meshes(model))
-    paired = {int(g) for g in (*model.pair_geom1, *model.pair_geom2)}
-    cut, bar = {}, Bar(unit="mesh")
-    geoms = {g.id: g for g in spec.geoms}
+    pieces, bar = {}, Bar(unit="mesh")
     for k, (geom, mesh) in enumerate(chosen):
-        if mesh not in cut:
-            cut[mesh] = hulls.pieces(*mesh_of(model, mesh))
+        if mesh not in pieces:
+            pieces[mesh] = hulls.pieces(*mesh_of(model, mesh))
             bar(k + 1, len(chosen))
-        if len(cut[mesh]) < 2 or geom in paired:
+        if len(pieces[mesh]) < 2:
             continue
-        whole = geoms[geom]
-        for i, points in enumerate(cut[mesh]):
-            name = f"{model.mesh(mesh).name}_part{i}"
-            if not any(m.name == name for m in spec.meshes):
-                spec.add_mesh(name=name, uservert=points.ravel())
+
+        # What the loader refuses it still has to see.
+        refused = any(
+            np.any(getattr(model, f"geom_{what}", np.zeros(model.ngeom))[geom]) for what in ("surfacevel", "adhesion")
+        )
+        if geom in paired:
+            hulls.stays_whole(model.mesh(mesh).name)
+        elif not refused:
+            parts.put(geom, mesh, pieces[mesh])
+    bar.close()
+    try:
+        return spec.compile(), hulls
+    except (ValueError, RuntimeError, mujoco.FatalError) as error:
+        raise ValueError(
+            f"MJCF {'string' if is_xml else repr(path_or_xml)}: its meshes cut into parts: {error}"
+        ) from error
+
+
+class _MjcfParts:
+    """Puts parts of meshes into an MjSpec, whatever its defaults say and its names are."""
+
+    def __init__(self, spec, model):
+        self._spec, self._model = spec, model
+        self._geoms = {g.id: g for g in spec.geoms}
+        self._taken = {"mesh": {m.name for m in spec.meshes}, "geom": {g.name for g in spec.geoms}}
+        self._meshes = {}  # by mesh: names of its parts
+
+    def _free(self, kind, name):
+        while name in self._taken[kind]:
+            name += "_"
+        self._taken[kind].add(name)
+        return name
+
+    def _meshes_of(self, mesh, pieces):
+        import mujoco
+
+        if mesh not in self._meshes:
+            self._meshes[mesh] = []
+            for i, points in enumerate(pieces):
+                name = self._free("mesh", f"{self._model.mesh(mesh).name}_part{i}")
+                self._spec.add_mesh(
+                    name=name,
+                    uservert=points.ravel(),
+                    scale=[1, 1, 1],
+                    refpos=[0, 0, 0],
+                    refquat=[1, 0, 0, 0],
+                    inertia=mujoco.mjtMeshInertia.mjMESH_INERTIA_CONVEX,
+                    maxhullvert=-1,
+                )
+                self._meshes[mesh].append(name)
+        return self._meshes[mesh]
+
+    def put(self, geom, mesh, pieces):
+        """In the place of a geom, which then touches nothing and keeps its mass."""
+        import mujoco
+
+        whole = self._geoms[geom]
+        for i, name in enumerate(self._meshes_of(mesh, pieces)):
             part = whole.parent.add_geom(
-                name=f"{whole.name or f'geom{geom}'}_part{i}",
+                name=self._free("geom", f"{whole.name or f'geom{geom}'}_part{i}"),
                 type=mujoco.mjtGeom.mjGEOM_MESH,
                 meshname=name,
-                pos=model.geom_pos[geom],
-                quat=model.geom_quat[geom],
+                pos=self._model.geom_pos[geom],
+                quat=self._model.geom_quat[geom],
                 mass=0,
                 group=3,
             )
+            part.alt.type = mujoco.mjtOrientation.mjORIENTATION_QUAT
             for value in "contype conaffinity condim friction priority solref solimp solmix margin gap".split():
                 setattr(part, value, getattr(whole, value))
         whole.contype = whole.conaffinity = 0
-    bar.close()
-    return spec.compile(), hulls

@@ -361,11 +361,45 @@ def test_batches_and_rollouts():
     assert np.sum(gradient.u * dU) == pytest.approx((by[0] - by[1]) / 2e-6, rel=2e-5)
 
 
+def test_placements_that_change_a_path_have_no_derivative():
+    text = ROPE.format(gravity=0, floor="", tendon='stiffness="10" springlength=".1"')
+    anchored = text.replace(
+        '<body name="a"', '<body name="post" pos="0 0 2"><site name="top"/></body><body name="a"'
+    ).replace('<site site="a"/><site site="b"/>', '<site site="top"/><site site="b"/>')
+    model = coulomb.load(anchored)
+    sim = coulomb.Simulator(model)
+    sim.step(model.neutral()[0], np.zeros(12))
+    with pytest.raises(ValueError, match="'body_placement/post': it changes the path of tendon 'rope'"):
+        sim.derivatives(wrt=["body_placement/post"])
+    with pytest.raises(ValueError, match="it changes the path of tendon 'rope'"):
+        model.output_jacobian("tendon_length/rope", model.neutral()[0], np.zeros(12), "body_placement/post")
+    moved = model.with_parameters({"body_placement/post": np.array([0, 0, 3.0, 0, 0, 0])})
+    assert length(moved, "rope", model.neutral()[0]) > length(model, "rope", model.neutral()[0]) + 0.9
+
+
+@pytest.mark.parametrize("kind", ["fixed", "spatial"])
+def test_long_tendons_without_a_force_are_read(kind):
+    joints = "".join(f'<joint joint="j{i}" coef="1"/>' for i in range(17))
+    path = '<site site="w"/><site site="s"/>'
+    chain = "".join(f'<body pos=".1 0 0"><joint name="j{i}" axis="0 1 0"/><geom size=".02"/>' for i in range(17))
+    text = (
+        f'<mujoco><worldbody><site name="w" pos="0 0 1"/>{chain}<site name="s"/>{"</body>" * 17}</worldbody>'
+        f'<tendon><{kind} name="t">{joints if kind == "fixed" else path}</{kind}></tendon></mujoco>'
+    )
+    model = coulomb.load(text)
+    q = 0.1 * np.random.default_rng(0).normal(size=17)
+    if kind == "fixed":
+        assert length(model, "t", q) == pytest.approx(q.sum())
+    J = model.output_jacobian("tendon_length/t", q, np.zeros(17), "q")[0]
+    for k, e in enumerate(1e-6 * np.eye(17)):
+        assert J[k] == pytest.approx((length(model, "t", q + e) - length(model, "t", q - e)) / 2e-6, abs=1e-8)
+
+
 LONG = "".join(f'<body pos=".1 0 0"><joint axis="0 {i % 2} {1 - i % 2}"/><geom size=".02"/>' for i in range(17))
 REFUSED = {
     "seventeen dofs": (
         f'<mujoco><worldbody><site name="w" pos="0 0 1"/>{LONG}<site name="s"/>{"</body>" * 17}</worldbody>'
-        '<tendon><spatial name="t"><site site="w"/><site site="s"/></spatial></tendon></mujoco>',
+        '<tendon><spatial name="t" stiffness="1"><site site="w"/><site site="s"/></spatial></tendon></mujoco>',
         "tendon 't' has 17 degrees of freedom; with 1 .. 16 it is supported",
     ),
     "an actuator between two robots": (

@@ -182,9 +182,16 @@ def test_nearly_convex_meshes_stay(cache):
 
 
 def test_bad_arguments(robots, cache, tmp_path):
-    for bad, error in ((0.001, ValueError), (2, ValueError), ("yes", TypeError)):
-        with pytest.raises(error, match="threshold: got|decompose: expected"):
-            coulomb.load(robots["urdf"], decompose=bad)
+    for bad, error in ((0.001, ValueError), (2, ValueError), (0, ValueError), ("yes", TypeError)):
+        for robot in robots.values():
+            with pytest.raises(error, match="decompose: got|decompose: expected"):
+                coulomb.load(robot, decompose=bad)
+    vertices, faces = cup()
+    for wrong, error in (("a", TypeError), (True, TypeError), (5, ValueError)):
+        with pytest.raises(error, match="threshold: "):
+            convex_parts(vertices, faces, wrong)
+    with pytest.raises(ValueError, match="is none of the 16 vertices"):
+        convex_parts(vertices, faces + 5)
     saved = tmp_path / "saved"
     coulomb.load(robots["urdf"]).save(saved)
     with pytest.raises(ValueError, match="takes no options"):
@@ -203,3 +210,87 @@ def test_the_command(robots, cache, tmp_path, capsys):
         assert main(["decompose", str(robot)]) == 0
         assert re.search(r" (39|40)\.\d mm", capsys.readouterr().out)
     assert main(["decompose", str(tmp_path / "none.obj")]) == 2
+
+
+def corners(model, names):
+    """The box of some geometries' vertices, in the world."""
+    points = []
+    for index, name in enumerate(model.geometry_names):
+        if name in names:
+            w, *axis = model.geometry_quat[index]
+            vertices = np.asarray(model.mesh_vertices(model.geometry_mesh[index]))
+            turned = vertices + 2 * np.cross(axis, np.cross(axis, vertices) + w * vertices)
+            points.append(turned + model.geometry_pos[index])
+    points = np.concatenate(points)
+    return np.array([points.min(axis=0), points.max(axis=0)])
+
+
+@pytest.mark.parametrize(
+    "default",
+    ['<mesh scale=".01 .01 .01" inertia="shell"/>', '<geom euler="1 0 0"/>', '<geom axisangle="0 1 0 .5" mass="3"/>'],
+)
+def test_defaults_of_the_file_move_no_parts(default, robots, cache):
+    text = robots["mjcf"].read_text()
+    if "scale" in default:
+        text = text.replace(' scale=".01 .01 .01"', "")
+    if "geom" in default:
+        text = text.replace(' euler="0 0 .3"', "")
+    robots["mjcf"].write_text(text.replace("<asset>", f"<default>{default}</default><asset>"))
+    whole, cut = (coulomb.load(robots["mjcf"], decompose=d) for d in (False, True))
+    parts = [name for name in cut.geometry_names if "_part" in name]
+    assert len(parts) >= 5
+    assert corners(cut, parts) == pytest.approx(corners(whole, ["cup"]), abs=2e-3)
+
+
+def test_names_of_parts_are_free(robots, cache):
+    """A mesh and a geom of the file have the names that parts would have."""
+    text = robots["mjcf"].read_text()
+    other = '<mesh name="cup_part0" vertex="0 0 0 1 0 0 0 1 0 0 0 1"/></asset>'
+    geom = '<geom name="cup_part1" size=".1" pos="3 0 0"/></worldbody>'
+    robots["mjcf"].write_text(text.replace("</asset>", other).replace("</worldbody>", geom))
+    model = coulomb.load(robots["mjcf"], decompose=True)
+    parts = [name for name in model.geometry_names if "_part" in name and name != "cup_part1"]
+    assert len(parts) >= 5
+    assert corners(model, parts)[1] - corners(model, parts)[0] == pytest.approx([0.124, 0.124, HEIGHT], abs=5e-3)
+
+
+def test_what_stays_whole_is_still_said(robots, cache):
+    text = robots["mjcf"].read_text()
+
+    # A geom that moves its surface is refused as it is without cutting.
+    robots["mjcf"].write_text(text.replace('friction=".7"', 'surfacevel="1 0 0 0 0 0"'))
+    with pytest.raises(ValueError, match="surfacevel"):
+        coulomb.load(robots["mjcf"], decompose=True)
+
+    # One in a pair stays a hull, and so does a mesh that is one part for this threshold.
+    ball = '<body pos="0 0 1"><freejoint/><geom name="ball" size=".02"/></body></worldbody>'
+    pair = '<contact><pair geom1="cup" geom2="ball"/></contact></mujoco>'
+    robots["mjcf"].write_text(text.replace("</worldbody>", ball).replace("</mujoco>", pair))
+    for given, decompose in ((robots["mjcf"], True), (robots["urdf"], 1.0)):
+        model = coulomb.load(given, decompose=decompose)
+        assert any("convex hulls in the place of 1 meshes" in line for line in model.deviations)
+
+
+def test_files_of_one_name_are_listed_apart(tmp_path, cache, capsys):
+    vertices, faces = cup()
+    for folder, points, triangles in (("a", vertices, faces), ("b", CUBE, np.array(CUBE_FACES))):
+        (tmp_path / folder).mkdir()
+        lines = [f"v {x} {y} {z}" for x, y, z in points] + [f"f {p + 1} {q + 1} {r + 1}" for p, q, r in triangles]
+        (tmp_path / folder / "m.obj").write_text("\n".join(lines))
+    inertia = (
+        '<inertial><mass value=".2"/><inertia ixx=".001" iyy=".001" izz=".001" ixy="0" ixz="0" iyz="0"/></inertial>'
+    )
+    meshes = "".join(
+        f'<collision><geometry><mesh filename="{name}" scale="{s} {s} {s}"/></geometry></collision>'
+        for name, s in (("a/m.obj", 1), ("b/m.obj", 1), ("a/m.obj", 2))
+    )
+    urdf = tmp_path / "three.urdf"
+    urdf.write_text(f'<robot name="r"><link name="base">{inertia}{meshes}</link></robot>')
+    assert main(["decompose", str(urdf)]) == 0
+    printed = capsys.readouterr().out
+    assert [
+        re.search(rf"{re.escape(name)} +([\d.]+) mm", printed) is not None
+        for name in ("m.obj", "m.obj (2)", "m.obj (3)")
+    ] == [True] * 3
+    (line,) = [line for line in coulomb.load(urdf).deviations if "convex hulls" in line]
+    assert "2 meshes" in line and re.search(r"m\.obj \(3\) (7[6-9]|80) mm, m\.obj (39|40) mm", line)

@@ -97,6 +97,27 @@ def test_batches_torch_and_jax():
     assert np.asarray(by_u_there) == pytest.approx(activations.vjp(a, u, 0 * a, np.ones((3, 7)))[1], abs=1e-6)
 
 
+def test_bounds_are_those_of_what_acts():
+    """A servo that integrates its control: its activation has bounds of its own, and those are the bounds of plans."""
+    from coulomb.activations import acting_range
+
+    model = coulomb.load(ARM.replace('actrange="-1 1"', 'actrange="-3 3" ctrlrange="-1 1" ctrllimited="true"'))
+    ranges = {a.name: acting_range(a) for a in model.actuators}
+    assert ranges["servo"] == (-3, 3) and ranges["filter"] == (-1, 1) and ranges["integrator"] == (-0.01, 0.02)
+    assert ranges["exact"] == (-np.inf, np.inf)
+
+
+def test_a_range_of_the_control_does_not_clamp_what_acts():
+    """Placement of a joint below a site actuator whose force grows with its speed."""
+    text = """<mujoco><worldbody><body><joint axis="0 1 0"/><geom size=".1"/><body pos=".3 0 0"><joint name="k" axis="0 1 0"/><geom size=".1"/>
+      <site name="s" pos=".1 0 0"/></body></body></worldbody><actuator><general site="s" gear="1 0 0 0 0 0" dyntype="filter" dynprm=".1"
+      ctrlrange="-1 1" ctrllimited="true" gaintype="affine" gainprm="1 0 2"/></actuator></mujoco>"""
+    model = coulomb.load(text)
+    sim = coulomb.Simulator(model)
+    check = coulomb.check_gradients(sim, [0.3, 0.2], [0.5, 1.0], [5.0], wrt=["q", "v", "u", "joint_placement/k"])
+    assert check.passed and check.smooth, check.errors
+
+
 def test_saved_and_written_activations_are_read_again():
     model = coulomb.load(ARM)
     rng = np.random.default_rng(3)
@@ -117,5 +138,13 @@ def test_bad_arguments():
         coulomb.Activations(model, -1)
     with pytest.raises(ValueError, match=r"u: got shape \(3,\), expected \(\.\.\., 7\)"):
         activations.step(activations.initial, [1, 2, 3])
+    for bad in (np.zeros((2, 7)), np.zeros(3)):
+        with pytest.raises(ValueError, match="activation: got shape"):
+            activations.run(bad, np.zeros((4, 7)))
+    with pytest.raises(ValueError, match=r"U: got shape \(7,\), expected \(T, 7\)"):
+        activations.run(activations.initial, np.zeros(7))
+    torch = pytest.importorskip("torch")
+    with pytest.raises(TypeError, match="u: expected floats, got torch.int64"):
+        activations.step(activations.initial, torch.ones(7, dtype=torch.int64))
     with pytest.raises(ValueError, match="actuator 'x'.*time_constant"):
         coulomb.load(ARM.replace('name="filter"', 'name="x"').replace('dynprm=".03"', 'dynprm="0"'))

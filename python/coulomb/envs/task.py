@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from coulomb import Model
+from coulomb.activations import acting_range
 
 
 class State(NamedTuple):
@@ -63,7 +64,7 @@ class Task:
         self.frame_skip = int(frame_skip)
 
         # Actions are controls, within the actuators' ranges, unless a task says otherwise.
-        ranges = [a.control_range if a.control_limited else (-np.inf, np.inf) for a in model.actuators]
+        ranges = [acting_range(a) for a in model.actuators]
         self.action_low, self.action_high = np.array(ranges).reshape(-1, 2).T
 
     @property

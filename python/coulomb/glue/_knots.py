@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._core import BatchSimulator, Model
+from ..activations import acting_range
 
 
 class Knots:
@@ -47,8 +48,7 @@ class Knots:
         """(nu,) lower and upper: the actuators' control ranges."""
         lower, upper = np.full(self.nu, -np.inf), np.full(self.nu, np.inf)
         for i, actuator in enumerate(self.model.actuators if self.inputs == "u" else []):
-            if actuator.control_limited:
-                lower[i], upper[i] = actuator.control_range
+            lower[i], upper[i] = acting_range(actuator)
         return lower, upper
 
     def step(self, X, U):

@@ -49,10 +49,13 @@ TrajectorySolver::Parts::Parts(std::shared_ptr<const Model> of, ControlOptions a
   range_lower.assign(nu, -infinity);
   range_upper.assign(nu, infinity);
   for (int i = 0; options.inputs == "u" && i < nu; ++i) {
+    // What acts may be an activation; a filter keeps it within the range of its control.
     const Actuator& actuator = model->actuators[i];
-    if (!actuator.control_limited) continue;
-    range_lower[i] = actuator.control_range[0];
-    range_upper[i] = actuator.control_range[1];
+    const bool of_activation = actuator.activation != ActivationType::none && actuator.activation_limited;
+    if (!of_activation && (!actuator.control_limited || actuator.activation == ActivationType::integrator)) continue;
+    const std::array<double, 2>& range = of_activation ? actuator.activation_range : actuator.control_range;
+    range_lower[i] = range[0];
+    range_upper[i] = range[1];
   }
   lower = range_lower;
   upper = range_upper;

@@ -14,13 +14,13 @@ namespace coulomb {
 namespace {
 
 constexpr double no_length = 1e-12;  // m: points closer to each other, or to the middle, have no direction
+constexpr double on_surface = 1e-9;  // relative to the radius: a point that is on the obstacle
 
 // So close to the other side of a kink, its derivatives are not this state's.
 constexpr double shortest_arc = 1e-6;      // rad; the path then is within the circle by a share of 1e-13 of its radius,
 constexpr double closest_pass = 1e-12;     // or outside by this share
 constexpr double shortest_tangent = 1e-9;  // relative to the radius
-constexpr double narrowest_plane =
-    1e-9;  // rad: of two ends that are almost opposite or in one line, the plane is anyone's
+constexpr double narrowest_plane = 1e-9;   // rad: two ends that are almost opposite, or in one line, have no plane
 
 /// Points and directions in the plane of a circle; on a sphere the plane is that of a, b and the middle.
 struct CirclePlane {
@@ -94,7 +94,7 @@ void nearest_on_segment(const double* a, const double* b, double* out) {
 void tangent_points(const double* a, const double* b, double r, double sign, double* at_a, double* at_b) {
   const auto touch = [r](const double* p, double turn, double* out) {
     const double square = dot2(p, p);
-    const double s = std::sqrt(square - r * r);
+    const double s = std::sqrt(std::max(0.0, square - r * r));
     out[0] = (p[0] * r * r - turn * r * p[1] * s) / square;
     out[1] = (p[1] * r * r + turn * r * p[0] * s) / square;
   };
@@ -348,8 +348,9 @@ bool wrapped_path(WrapShape shape, double radius, const double* a, const double*
   project(plane, a, in_a);
   project(plane, b, in_b);
 
-  // A path that begins within the obstacle does not wrap.
-  if (norm2(in_a) < radius || norm2(in_b) < radius || radius < no_length) return false;
+  // A path that begins within the obstacle does not wrap; one that begins on it does, whatever rounding says.
+  const double within_it = (1 - on_surface) * radius;
+  if (norm2(in_a) < within_it || norm2(in_b) < within_it || radius < no_length) return false;
   if (std::hypot(in_b[0] - in_a[0], in_b[1] - in_a[1]) < no_length) return false;
 
   bool wraps = false;

@@ -10,7 +10,7 @@ struct DynamicsWorkspace;
 
 /// The length L of a tendon and J = dL/dq over its dofs; its rate is J v.
 struct TendonState {
-  static constexpr int max_dofs = 16;  ///< as many as rows of constraints have (DofRow)
+  static constexpr int max_dofs = 64;  ///< of those that exert a force, as many as rows of constraints have (DofRow)
   int num = 0;
   int dof[max_dofs];
   double length = 0;

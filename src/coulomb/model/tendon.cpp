@@ -10,6 +10,20 @@ bool dof_moves_body(const Model& model, int dof, int body) {
   return model.dof_path[model.dof_row[last] + model.dof_depth[dof]] == dof;
 }
 
+int tendon_of_subtree(const Model& model, int first, int end) {
+  for (std::size_t t = 0; t < model.tendons.size(); ++t) {
+    bool is_part = false;
+    for_each_piece(model.tendons[t], [&](const TendonPiece& piece) {
+      const auto inside = [&](const TendonPoint* point) { return point->body >= first && point->body < end; };
+      const TendonPoint* around = piece.around ? piece.around : piece.a;
+      const int count = inside(piece.a) + inside(piece.b) + inside(around);
+      is_part = is_part || count == 1 || count == 2;
+    });
+    if (is_part) return int(t);
+  }
+  return -1;
+}
+
 void find_tendon_dofs(Model& model) {
   for (Tendon& tendon : model.tendons) {
     tendon.dofs.clear();

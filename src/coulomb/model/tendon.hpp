@@ -44,6 +44,10 @@ void for_each_piece(const Tendon& tendon, Visit visit) {
 /// Does a dof move a body?
 bool dof_moves_body(const Model& model, int dof, int body);
 
+/// The first spatial tendon of which the bodies from `first` on to before `end`, a subtree, carry a part: moved by themselves they change its
+/// length. -1: none.
+int tendon_of_subtree(const Model& model, int first, int end);
+
 /// Sets Tendon::dofs of all tendons: of fixed ones the dofs of their joints, in their order; of spatial ones, in increasing order, those that
 /// move some but not all of the bodies of a piece of the path. After the topology.
 void find_tendon_dofs(Model& model);

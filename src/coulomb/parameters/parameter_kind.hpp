@@ -30,6 +30,8 @@ class ParameterKind {
   /// out: element.size cleared entries.
   virtual void right_hand_sides(const ParameterContext& context, const ParameterElement& element,
                                 RightHandSide* out) const = 0;
+  /// Throws std::invalid_argument, saying what is missing after `what`, where there is no derivative with respect to it.
+  virtual void check_derivative(const Model&, const ParameterElement&, const std::string& /*what*/) const {}
   /// What each scalar moves at fixed (q, v) (element.size entries appended, or none), and how each moves the surface at a contact. For
   /// readings and contact points; velocities known.
   virtual void frame_motions(const Model&, const DynamicsWorkspace&, const ParameterElement&,

@@ -96,6 +96,7 @@ ParameterSet::ParameterSet(const Model& model, const std::vector<std::string>& n
 
     // Scalars lie one after the other, in the order of the names.
     const auto [kind, element] = find(model, name);
+    kind->check_derivative(model, element, "parameter '" + name + "'");
     items_.push_back({name, kind, element, size_});
     size_ += element.size;
   }

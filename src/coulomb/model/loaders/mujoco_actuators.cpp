@@ -190,6 +190,8 @@ void translate_actuators(const MujocoFields& f, SceneParts& parts) {
     explicit_gains += out.joint < 0 && (out.gain[2] != 0 || out.bias[2] != 0);
     parts.actuators.push_back(out);
   }
+  if (activations > 0 && f.count("nkey") > 0)
+    parts.ignored.push_back("activations of " + std::to_string(f.count("nkey")) + " keyframes");
   if (activations > 0)
     parts.deviate("activations of " + std::to_string(activations) +
                   " actuators: their u is what acts, the activation; coulomb.Activations moves it on");

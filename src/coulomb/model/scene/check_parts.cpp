@@ -217,9 +217,10 @@ class Checker {
       checks::not_negative(what + " stiffness", tendon.stiffness);
       checks::not_negative(what + " damping", tendon.damping);
       checks::not_negative(what + " dry_friction", tendon.dry_friction);
-      if (count_dofs(tendon) > most_in_row) {
-        pulled(what, tendon, 2);
-      }
+      const int dofs = count_dofs(tendon);
+      if (dofs > most_of_tendon)
+        checks::fail(what, "it has " + std::to_string(dofs) + " degrees of freedom, at most " +
+                               std::to_string(most_of_tendon) + " are supported");
       if (!tendon.limited && tendon.stiffness == 0 && tendon.damping == 0 && tendon.dry_friction == 0) continue;
       pulled(what + ": limits and springs", tendon, 2);
       moved(what + ": limits and springs", tendon);
@@ -364,6 +365,7 @@ class Checker {
  private:
   /// Rows of constraints, and forces of actuators, have so many dofs (DofRow::max_dofs, ActuatorDofs).
   static constexpr int most_in_row = 16;
+  static constexpr int most_of_tendon = 64;  ///< that exerts no force (TendonState)
 
   /// The root of a body's tree: the last body with a joint on the way to the world.
   int root(int body) const {

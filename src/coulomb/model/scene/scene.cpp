@@ -320,14 +320,13 @@ void Scene::check_surface(const std::string& what, const SurfaceOptions& options
     throw std::invalid_argument(what + ": name '" + options.name + "' is taken by another geometry");
 }
 
-SceneElement Scene::add_heightfield(const HeightFieldOptions& field, const SurfaceOptions& options) {
+SceneElement Scene::add_heightfield(const HeightField& field, const SurfaceOptions& options) {
   const std::string what = "add_heightfield" + (options.name.empty() ? "" : " '" + options.name + "'");
   check_surface(what, options);
   if (static_cast<long>(field.heights.size()) != static_cast<long>(field.rows) * field.columns)
     throw std::invalid_argument(what + " heights: " + std::to_string(field.heights.size()) + " numbers, expected " +
                                 std::to_string(field.rows) + " x " + std::to_string(field.columns));
-  auto surface = make_height_field({field.heights, field.rows, field.columns, field.spacing, field.base}, what);
-  return add_surface(what, std::move(surface), "heightfield", options);
+  return add_surface(what, make_height_field(field, what), "heightfield", options);
 }
 
 SceneElement Scene::add_triangle_mesh(const std::vector<double>& vertices, const std::vector<int>& triangles,

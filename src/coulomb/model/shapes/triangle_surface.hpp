@@ -29,17 +29,8 @@ std::shared_ptr<const TriangleSurface> make_triangle_surface(const std::vector<d
                                                              const std::vector<int>& triangles,
                                                              const std::string& what);
 
-/// A grid of heights over the x-y plane of the geometry's frame, row by row, centred: x = (column - (columns - 1) / 2) spacing[0],
-/// y = (row - (rows - 1) / 2) spacing[1]. Every cell is two triangles; the diagonal goes from (row, column) to (row + 1, column + 1).
 /// Walls below the border and a floor close the solid: what comes from the side meets a wall, not the inside of the ground. Their vertices
 /// follow those of the grid.
-struct HeightField {
-  std::vector<double> heights;  ///< rows x columns, metres
-  int rows = 0;
-  int columns = 0;
-  std::array<double, 2> spacing{1, 1};  ///< metres, along x and along y
-  double base = 1;                      ///< metres from the lowest height down to the floor
-};
 std::shared_ptr<const TriangleSurface> make_height_field(const HeightField& field, const std::string& what);
 
 /// The same surface with other vertices; its triangles stay. Throws as above.

@@ -20,6 +20,7 @@
 #include "coulomb/dynamics/spin.hpp"
 #include "coulomb/model/checks.hpp"
 #include "coulomb/model/scene/topology.hpp"
+#include "coulomb/model/tendon.hpp"
 #include "coulomb/parameters/frame_motion.hpp"
 #include "coulomb/parameters/parameter_kind.hpp"
 #include "coulomb/parameters/penalty_sides.hpp"
@@ -160,8 +161,8 @@ class GeometryPlacementKind : public ParameterKind {
 double speed_slope(const ParameterContext& c, int k) {
   const Actuator& actuator = c.model.actuators[k];
   if (c.joint_forces.clamps.actuators[k] != ForceBound::none) return 0;
-  const double u =
-      actuator.control_limited ? std::clamp(c.u[k], actuator.control_range[0], actuator.control_range[1]) : c.u[k];
+  const bool clamped = actuator.control_limited && actuator.activation == ActivationType::none;
+  const double u = clamped ? std::clamp(c.u[k], actuator.control_range[0], actuator.control_range[1]) : c.u[k];
   return actuator.gain[2] * u + actuator.bias[2];
 }
 
@@ -366,6 +367,14 @@ class Displacement {
   Spatial A_{};
 };
 
+/// Paths of tendons do not know how they change with placements.
+void check_paths(const Model& m, int body, const std::string& what) {
+  const int tendon = tendon_of_subtree(m, body, m.body_subtree_end[body]);
+  if (tendon >= 0)
+    checks::fail(what, "it changes the path of tendon '" + m.tendons[tendon].name +
+                           "', of which there is no derivative with respect to placements");
+}
+
 class JointPlacementKind : public ParameterKind {
   const char* name() const override { return "joint_placement"; }
   const char* unit() const override { return placement_unit; }
@@ -384,6 +393,9 @@ class JointPlacementKind : public ParameterKind {
   void write(Model& model, const ParameterElement& e, const double* values, const std::string& what) const override {
     const int body = model.joint_body[e.index];
     write_placement(values, what, model.body_pos.data() + 3 * body, model.body_quat.data() + 4 * body);
+  }
+  void check_derivative(const Model& model, const ParameterElement& e, const std::string& what) const override {
+    check_paths(model, model.joint_body[e.index], what);
   }
   void right_hand_sides(const ParameterContext& context, const ParameterElement& e, RightHandSide* out) const override {
     const Model& m = context.model;
@@ -429,6 +441,9 @@ class BodyPlacementKind : public ParameterKind {
   void write(Model& model, const ParameterElement& e, const double* values, const std::string& what) const override {
     write_placement(values, what, model.body_pos.data() + 3 * e.index, model.body_quat.data() + 4 * e.index);
     find_fixed_poses(model);
+  }
+  void check_derivative(const Model& model, const ParameterElement& e, const std::string& what) const override {
+    check_paths(model, e.index, what);
   }
   void right_hand_sides(const ParameterContext& context, const ParameterElement& e, RightHandSide* out) const override {
     const Model& m = context.model;
