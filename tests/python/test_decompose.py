@@ -266,8 +266,8 @@ def test_what_stays_whole_is_still_said(robots, cache):
     ball = '<body pos="0 0 1"><freejoint/><geom name="ball" size=".02"/></body></worldbody>'
     pair = '<contact><pair geom1="cup" geom2="ball"/></contact></mujoco>'
     robots["mjcf"].write_text(text.replace("</worldbody>", ball).replace("</mujoco>", pair))
-    for given, decompose in ((robots["mjcf"], True), (robots["urdf"], 1.0)):
-        model = coulomb.load(given, decompose=decompose)
+    for given, threshold in ((robots["mjcf"], True), (robots["urdf"], 1.0)):
+        model = coulomb.load(given, decompose=threshold)
         assert any("convex hulls in the place of 1 meshes" in line for line in model.deviations)
 
 
