@@ -68,6 +68,9 @@ class Activations:
             if actuator.activation_limited:
                 self._range[:, k] = actuator.activation_range
 
+    def __repr__(self):
+        return f"<Activations: {self.size} of {len(self.initial)} actuators have one>"
+
     def step(self, activation, u):
         """(what acts in this step, activation after it), (..., nu) each. activation, u: (..., nu)."""
         u, activation = self._array("u", u), self._array("activation", activation)
