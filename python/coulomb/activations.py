@@ -21,7 +21,9 @@ def acting_range(actuator):
 class Activations:
     """What acts of a model's actuators, step by step: of those with an activation that, of all others the control.
 
-    ``u`` of ``Simulator.step`` is what acts. With a the activations before a step and u the controls of a policy or plan::
+    ``u`` of ``Simulator.step`` is what acts. With a the activations before a step and u the controls of a policy or plan:
+
+    ::
 
         activations = coulomb.Activations(model, sim.timestep)
         a = activations.initial
