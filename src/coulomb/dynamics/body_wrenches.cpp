@@ -71,8 +71,8 @@ void site_moment(const Model& model, const DynamicsWorkspace& at, const Actuator
   double wrench[6];
   site_wrench(model, at, actuator, wrench);
   out.turns = true;
-  std::fill_n(&out.dmoment[0][0], max_actuator_dofs * max_actuator_dofs, 0.0);
   for (int i = 0; i < path.num; ++i) {
+    std::fill_n(out.dmoment[i], path.num, 0.0);
     out.moment[i] = dot6(column(at, path.dof[i]), wrench);
     for (int j = 0; j < path.num; ++j) {
       if (is_carried(model, path.dof[i], path.dof[j])) continue;

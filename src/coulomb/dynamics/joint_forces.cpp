@@ -41,7 +41,8 @@ void parent_frame_moment(const double* quaternion, const double* gear, int first
   // Its derivative by a rotation of the joint.
   const double d[3][3] = {{0, -m[2], m[1]}, {m[2], 0, -m[0]}, {-m[1], m[0], 0}};
   t.turns = true;
-  std::fill_n(&t.dmoment[0][0], max_actuator_dofs * max_actuator_dofs, 0.0);
+  for (int i = 0; i < first + 3; ++i)
+    std::fill_n(t.dmoment[i], first + 3, 0.0);
   for (int i = 0; i < 3; ++i)
     for (int j = 0; j < 3; ++j)
       t.dmoment[first + i][first + j] = d[i][j];
@@ -213,7 +214,7 @@ void note_gains(const Model& model, int k, const ActuatorForce& a, JointForces& 
   // Of a tendon nothing is taken at the end of the step: its dofs may lie on branches, where the factor of M has no entry for a pair of them;
   // nor of a site, whose moment turns.
   if (!drives_joint(model.actuators[k])) {
-    std::copy_n(a.moment, max_actuator_dofs, &out.moment[max_actuator_dofs * k]);
+    std::copy_n(a.moment, actuator_dofs(model, k).num, &out.moment[max_actuator_dofs * k]);
     out.speed_gain[k] = out.length_gain[k] = 0;
     return;
   }
@@ -360,6 +361,8 @@ ActuatorForce unbounded_force(const Model& model, const DynamicsWorkspace& at, i
   const Actuator& actuator = model.actuators[k];
   const ActuatorDofs dofs = actuator_dofs(model, k);
   ActuatorForce a;
+  for (int i = 0; i < dofs.num; ++i)
+    a.dlength[i] = a.moment[i] = a.dspeed[i] = 0;
 
   // Length and moment, and the speed that is their rate.
   transmission(model, at, actuator, q, a);
@@ -395,16 +398,15 @@ ActuatorForce unbounded_force(const Model& model, const DynamicsWorkspace& at, i
   return a;
 }
 
-ActuatorForce actuator_force_at_end(const Model& model, int k, const ActuatorForce& start, const StepMotion& motion) {
+void take_to_end(const Model& model, int k, const StepMotion& motion, ActuatorForce& a) {
   const Actuator& actuator = model.actuators[k];
-  if (!drives_joint(actuator)) return start;
+  if (!drives_joint(actuator)) return;
   const JointType type = model.joint_type[actuator.joint];
   const int first = model.joint_v[actuator.joint];
   const int n = joint_num_dofs(type);
-  ActuatorForce a = start;
-  a.end_speed = motion.rule != ForcesAtEnd::none && start.df_dspeed < 0;
-  a.end_length = motion.rule == ForcesAtEnd::positions && type != JointType::free && start.df_dlength < 0;
-  if (!a.end_speed && !a.end_length) return a;
+  a.end_speed = motion.rule != ForcesAtEnd::none && a.df_dspeed < 0;
+  a.end_length = motion.rule == ForcesAtEnd::positions && type != JointType::free && a.df_dlength < 0;
+  if (!a.end_speed && !a.end_length) return;
 
   // The speed at the end, and how far the length comes; the moment is that of the start.
   double end = 0;
@@ -414,7 +416,7 @@ ActuatorForce actuator_force_at_end(const Model& model, int k, const ActuatorFor
     for (int l = 0; a.turns && l < n; ++l)
       turned[i] += a.dmoment[l][i] * motion.v_plus[first + l];
   }
-  const double by_speed = a.end_speed ? end - start.speed : 0.0;
+  const double by_speed = a.end_speed ? end - a.speed : 0.0;
   const double by_length = a.end_length ? motion.h * end : 0.0;
   a.speed += by_speed;
   a.length += by_length;
@@ -426,7 +428,6 @@ ActuatorForce actuator_force_at_end(const Model& model, int k, const ActuatorFor
     if (a.end_speed) a.dspeed[i] = turned[i];
     if (a.end_length) a.dlength[i] += motion.h * turned[i];
   }
-  return a;
 }
 
 // force = kp (u - length) - kd speed
@@ -507,9 +508,10 @@ void joint_forces_at_end(const Model& model, const DynamicsWorkspace& at, const 
   for (int k = 0; k < model.nu; ++k) {
     const int joint = model.actuators[k].joint;
     if (joint >= 0 && forces.clamps.joints[joint] != ForceBound::none) continue;
-    ActuatorForce start = unbounded_force(model, at, k, q, motion.v, u[k]);
-    hold_at_bound(model.actuators[k], forces.clamps.actuators[k], start);
-    add_actuator(model, k, actuator_force_at_end(model, k, start, motion), forces);
+    ActuatorForce force = unbounded_force(model, at, k, q, motion.v, u[k]);
+    hold_at_bound(model.actuators[k], forces.clamps.actuators[k], force);
+    take_to_end(model, k, motion, force);
+    add_actuator(model, k, force, forces);
   }
   for (int j = 0; j < model.num_joints && !forces.coupled_slopes.empty(); ++j)
     if (forces.clamps.joints[j] != ForceBound::none) drop_coupled_slopes(model, model.joint_v[j], forces);

@@ -87,14 +87,15 @@ struct StepMotion {
 /// One actuator: its coordinate, the moment that turns its force into forces of its joint, and their derivatives over the joint's dofs.
 struct ActuatorForce {
   double length = 0;
-  double dlength[max_actuator_dofs] = {0};  ///< d length / dq
-  double moment[max_actuator_dofs] = {0};
+  double dlength
+      [max_actuator_dofs];  ///< d length / dq; of all arrays here the entries of its dofs, others are left as they are
+  double moment[max_actuator_dofs];
   bool turns = false;    ///< the moment changes with q
   bool at_kink = false;  ///< at different rates on the two sides of this q (TendonState)
   double dmoment[max_actuator_dofs][max_actuator_dofs];  ///< where it turns: d moment_i / dq_j; else left as it is
 
-  double speed = 0;                        ///< moment . v
-  double dspeed[max_actuator_dofs] = {0};  ///< d speed / dq
+  double speed = 0;                  ///< moment . v
+  double dspeed[max_actuator_dofs];  ///< d speed / dq
 
   // The force and its derivatives; those are zero beyond a clamp.
   double force = 0;
@@ -105,7 +106,7 @@ struct ActuatorForce {
   double df_dbias = 0;
 
   double du = 0;            ///< d (control after its clamp) / du where the force is not clamped
-  bool end_speed = false;   ///< by actuator_force_at_end: the speed is that of v_plus,
+  bool end_speed = false;   ///< by take_to_end: the speed is that of v_plus,
   bool end_length = false;  ///< the length that h later
 };
 ActuatorForce actuator_force(const Model& model, const DynamicsWorkspace& at, int actuator, const double* q,
@@ -113,10 +114,9 @@ ActuatorForce actuator_force(const Model& model, const DynamicsWorkspace& at, in
 /// The same without its bounds.
 ActuatorForce unbounded_force(const Model& model, const DynamicsWorkspace& at, int actuator, const double* q,
                               const double* v, double u);
-/// The force that a step feels, from that of its start (without slopes where it is at a bound): the parts that oppose the motion at the end.
-/// Derivatives by q, u and gains at fixed v_plus.
-ActuatorForce actuator_force_at_end(const Model& model, int actuator, const ActuatorForce& start,
-                                    const StepMotion& motion);
+/// The force of a step's start (without slopes where it is at a bound) becomes that which the step feels: the parts that oppose the motion at
+/// the end. Derivatives by q, u and gains at fixed v_plus.
+void take_to_end(const Model& model, int actuator, const StepMotion& motion, ActuatorForce& force);
 
 /// All derivatives, lengths and speeds become those of the forces that a step feels, at fixed v_plus; tau stays that of the start. Once,
 /// however often it is called. Dampers stay as they are: the step itself has theirs. After joint_forces at (q, v, u).
