@@ -8,6 +8,7 @@ import pytest
 
 import coulomb
 from coulomb.mjcf_export import to_mjcf
+from tests.gradient.step_options import OPTIONS
 
 mujoco = pytest.importorskip("mujoco")
 
@@ -93,14 +94,6 @@ def test_trajectories_are_mujocos():
     assert np.abs(q - data.qpos).max() < 1e-9 and np.abs(v - data.qvel).max() < 1e-8
 
 
-OPTIONS = {
-    "ncp": {},
-    "explicit": {"joint_forces": "explicit"},
-    "lcp": {"contact": "lcp"},
-    "penalty": {"contact": "penalty"},
-    "bdf1": {"stepper": "bdf1", "contact": "penalty"},
-    "bdf2": {"stepper": "bdf2", "contact": "penalty"},
-}
 FLOOR = '<geom name="floor" type="plane" size="3 3 .1" friction=".7"/>'
 
 

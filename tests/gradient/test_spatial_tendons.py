@@ -8,6 +8,7 @@ import pytest
 
 import coulomb
 from coulomb.mjcf_export import to_mjcf
+from tests.gradient.step_options import OPTIONS
 from tests.spatial_tendon_scenes import ATWOOD, ROPE, WINDING, random_robot
 
 PATHS = {
@@ -20,14 +21,6 @@ PATHS = {
     "within a cylinder": ("cylinder", "inside"),
 }
 ROOTS = ["hinge", "free", "ball"]
-OPTIONS = {
-    "ncp": {},
-    "explicit": {"joint_forces": "explicit"},
-    "lcp": {"contact": "lcp"},
-    "penalty": {"contact": "penalty"},
-    "bdf1": {"stepper": "bdf1", "contact": "penalty"},
-    "bdf2": {"stepper": "bdf2", "contact": "penalty"},
-}
 LAWS = {
     "actuators": "",
     "limit": 'limited="true" range="{low} {high}"',
@@ -308,6 +301,26 @@ def test_where_a_wrap_begins_is_a_kink():
         q = np.array([0.1, height + 0.6])
         sim.step(q, np.zeros(2))
         assert sim.derivatives().ambiguous == is_kink
+
+
+@pytest.mark.parametrize("shape", ["sphere", "cylinder"])
+def test_a_path_that_begins_on_an_obstacle_wraps(shape):
+    """Rounding puts such a point inside or outside; the length is that of a point just outside, and the step has finite derivatives."""
+    text = """<mujoco><worldbody><geom name="o" type="{}" size=".1 .2" contype="0" conaffinity="0"/><site name="a" pos="{}"/>
+      <body pos="0 0 -.3"><joint axis="0 1 0"/><geom size=".02" mass=".1" pos=".1 0 0" contype="0" conaffinity="0"/><site name="b" pos="{}"/></body>
+      </worldbody><tendon><spatial name="t" stiffness="3"><site site="a"/><geom geom="o"/><site site="b"/></spatial></tendon></mujoco>"""
+    rng = np.random.default_rng(0)
+    numbers = lambda x: " ".join(repr(float(y)) for y in x)  # noqa: E731
+    for _ in range(60):
+        direction = rng.normal(size=3)
+        direction[2] *= shape == "sphere"
+        point = 0.1 * direction / np.linalg.norm(direction)
+        end = numbers(0.3 * rng.normal(size=3))
+        on, outside = (coulomb.load(text.format(shape, numbers(scale * point), end)) for scale in (1, 1 + 1e-7))
+        assert length(on, "t", np.zeros(1)) == pytest.approx(length(outside, "t", np.zeros(1)), abs=1e-6)
+        sim = coulomb.Simulator(on)
+        sim.step(np.zeros(1), np.zeros(1))
+        assert np.isfinite(sim.derivatives().A).all()
 
 
 def test_points_that_coincide_are_a_kink():

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import coulomb
+from tests.gradient.step_options import OPTIONS
 from tests.tendon_scenes import FINGER, FLOOR, GRIPPER, text
 
 BALL = '<body name="ball" pos=".241 0 .2199"><freejoint/><geom name="ball" size=".05" mass=".1" friction=".5"/></body>'
@@ -72,16 +73,6 @@ def names_of(model):
     # The ball's own armature is zero: differences would make it negative.
     chosen = [n for n in model.parameters() if n.startswith(PARAMETERS) and n != "armature/joint4"]
     return ["q", "v", "u", "tau", *chosen]
-
-
-OPTIONS = {
-    "ncp": {},
-    "explicit": {"joint_forces": "explicit"},
-    "lcp": {"contact": "lcp"},
-    "penalty": {"contact": "penalty"},
-    "bdf1": {"stepper": "bdf1", "contact": "penalty"},
-    "bdf2": {"stepper": "bdf2", "contact": "penalty"},
-}
 
 
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS.keys())

@@ -119,8 +119,8 @@ bool is_violated_path(const ConstraintRows& rows, int block) {
   return found->tendon >= 0 && found->turning >= 0 && rows.bias[found->row] < 0;
 }
 
-/// Has the island an equality, or what may be out of reach like one?
-bool has_equality(const ConstraintRows& rows, const Island& island) {
+/// Has the island an equality, or the violated limit of a path? Both may ask for what only a large motion reaches.
+bool may_be_out_of_reach(const ConstraintRows& rows, const Island& island) {
   // Springs are none.
   const ConstraintProblem& problem = island.problem;
   for (std::size_t b = 0; b < problem.blocks.size(); ++b) {
@@ -137,7 +137,7 @@ bool collect(const ConstraintRows& rows, const Island& island, IslandCorrection&
   out.rows.clear();
   out.beta.clear();
   bool asks = false;
-  if (!has_equality(rows, island)) return false;
+  if (!may_be_out_of_reach(rows, island)) return false;
 
   for (std::size_t b = 0; b < problem.blocks.size(); ++b) {
     const Block& block = problem.blocks[b];
@@ -400,7 +400,7 @@ void bound(const ConstraintRows& rows, Island& island, Corrections& scratch, Isl
   c.out_of_reach.clear();
   if (collect(rows, island, c))
     bound_equalities(rows, island, scratch, c);
-  else if (!has_equality(rows, island))
+  else if (!may_be_out_of_reach(rows, island))
     bound_one_sided(rows, island, scratch, c);
 }
 

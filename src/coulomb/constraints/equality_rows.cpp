@@ -183,13 +183,13 @@ void place_dofs(const TendonState& state, DofRow& row, int* place) {
   }
 }
 
-/// What an equality of tendons makes of one of them: `slope` times its row, and how that turns; curvature: of the polynomial that the length
+/// What an equality of tendons makes of one of them: `slope` times its row, and how that turns (null: it does not); curvature: of the polynomial that the length
 /// enters.
 void add_tendon(const TendonState& state, double slope, double curvature, const int* place, DofRow& row,
                 double* turning) {
   for (int i = 0; i < state.num; ++i) {
     row.coefficient[place[i]] += slope * state.J[i];
-    for (int j = 0; j < state.num; ++j)
+    for (int j = 0; turning && j < state.num; ++j)
       turning[place[i] * row.num + place[j]] +=
           curvature * state.J[i] * state.J[j] + (state.turns ? slope * state.dJ[i][j] : 0.0);
   }
@@ -215,7 +215,8 @@ void add_tendons(const RowContext& context, int index, ConstraintRows& rows) {
   int of_second[TendonState::max_dofs];
   place_dofs(first, row, of_first);
   if (has_second) place_dofs(second, row, of_second);
-  double* turning = rows.turn(row);
+  const bool turns = first.turns || (has_second && (second.turns || p.curvature != 0));
+  double* turning = turns ? rows.turn(row) : nullptr;
   add_tendon(first, 1, 0, of_first, row, turning);
   if (has_second) add_tendon(second, -p.slope, -p.curvature, of_second, row, turning);
   add_scalar_row(context, index, row, rows);

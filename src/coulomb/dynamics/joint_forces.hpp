@@ -84,11 +84,11 @@ struct StepMotion {
   const double* v_plus;
 };
 
-/// One actuator: its coordinate, the moment that turns its force into forces of its joint, and their derivatives over the joint's dofs.
+/// One actuator: its coordinate, the moment that turns its force into forces of its dofs, and their derivatives over these. Other entries of
+/// arrays are left as they are.
 struct ActuatorForce {
   double length = 0;
-  double dlength
-      [max_actuator_dofs];  ///< d length / dq; of all arrays here the entries of its dofs, others are left as they are
+  double dlength[max_actuator_dofs];  ///< d length / dq
   double moment[max_actuator_dofs];
   bool turns = false;    ///< the moment changes with q
   bool at_kink = false;  ///< at different rates on the two sides of this q (TendonState)
