@@ -363,16 +363,16 @@ void bind_scene(nb::module_& module) {
   module.def("_package_folders", &package_folders, nb::arg("path"), nb::arg("folders"));
   module.def(
       "_hull_distance",
-      [](nb::handle vertices, nb::handle faces, nb::handle hull) {
+      [](nb::handle vertices, nb::handle faces, nb::handle hull, double negligible) {
         const auto indices = [](nb::handle list, const char* what) {
           const std::vector<double> numbers = ArrayIn(list, what, {-1, 3}).vector();
           return std::vector<int>(numbers.begin(), numbers.end());
         };
         const std::vector<double> points = ArrayIn(vertices, "vertices", {-1, 3}).vector();
         const std::vector<int> of_hull = hull.is_none() ? std::vector<int>{} : indices(hull, "hull");
-        return hull_distance(points, indices(faces, "faces"), of_hull);
+        return hull_distance(points, indices(faces, "faces"), of_hull, negligible);
       },
-      nb::arg("vertices"), nb::arg("faces"), nb::arg("hull") = nb::none());
+      nb::arg("vertices"), nb::arg("faces"), nb::arg("hull") = nb::none(), nb::arg("negligible") = 0.0);
   module.def("_find_mesh", &find_mesh, nb::arg("name"), nb::arg("folders"), nb::arg("what"));
 
   nb::class_<SceneElement>(module, "SceneElement",

@@ -25,18 +25,23 @@ NEGLIGIBLE = 1e-3  # m: a hull so near to its mesh is as good
 NEGLIGIBLE_SHARE = 0.02  # or so near, of the mesh's diagonal
 
 
-def hull_distance(vertices, faces, hull=None) -> float:
+def hull_distance(vertices, faces, hull=None, negligible: float = 0.0) -> float:
     """How far the surface of the convex hull is from the mesh at most, m: 0 for a convex mesh, about the depth of a cup.
 
-    vertices: (n, 3) m. faces: (m, 3) indices. hull: (k, 3) those of the hull, where they are known. The hull is sampled at a thirtieth of its
-    diagonal. ValueError: an index that is none, points in one plane.
+    vertices: (n, 3) m. faces: (m, 3) indices. hull: (k, 3) those of the hull, where they are known. negligible: m, smaller distances count as 0
+    and take little time. The hull is sampled at a thirtieth of its diagonal. ValueError: an index that is none, points in one plane.
     """
-    return _core._hull_distance(np.asarray(vertices, dtype=float), np.asarray(faces, dtype=float), hull)
+    return _core._hull_distance(np.asarray(vertices, dtype=float), np.asarray(faces, dtype=float), hull, negligible)
 
 
 def is_nearly_convex(vertices, distance) -> bool:
     """Is a hull at this distance from the mesh as good as the mesh?"""
-    return distance <= max(NEGLIGIBLE, NEGLIGIBLE_SHARE * np.linalg.norm(np.ptp(vertices, axis=0)))
+    return distance <= _negligible(vertices)
+
+
+def _negligible(vertices):
+    """The distance, m, at which a hull is as good as its mesh."""
+    return max(NEGLIGIBLE, NEGLIGIBLE_SHARE * float(np.linalg.norm(np.ptp(vertices, axis=0))))
 
 
 def convex_parts(vertices, faces, threshold: float = THRESHOLD) -> list[np.ndarray]:
@@ -117,7 +122,7 @@ class Hulls:
     def __init__(self, threshold=None):
         self.threshold = threshold
         self._labels = {}  # by what is meant, a file at a scale, or a mesh: how it is listed
-        self.measured = {}  # by name, m: how far the hull is from the mesh
+        self.measured = {}  # by name, m: how far the hull is from the mesh; without a threshold 0 where that is negligible
         self.distances = {}  # the same of those that are not nearly convex and stay as their hull
         self.parts = {}  # by name, how many
 
@@ -137,7 +142,8 @@ class Hulls:
         is_used[faces] = True
         used = vertices[is_used]
         try:
-            distance = hull_distance(vertices, faces, hull)
+            # Where nothing is cut, nobody asks for a negligible distance.
+            distance = hull_distance(vertices, faces, hull, _negligible(used) if self.threshold is None else 0.0)
         except ValueError:  # flat, or no mesh at all: who makes the hull says so
             return [used]
         self.measured[name] = distance

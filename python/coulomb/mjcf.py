@@ -145,8 +145,8 @@ def mujoco_arrays(model):
     title = table[: table.index(b"\0")].decode(errors="replace") or "mjcf"
     return {
         "name": title,
-        "reals": {key: [float(x) for x in value] for key, value in reals.items()},
-        "integers": {key: [int(x) for x in value] for key, value in integers.items()},
+        "reals": {key: np.asarray(value, dtype=float).tolist() for key, value in reals.items()},
+        "integers": {key: np.asarray(value, dtype=np.int64).tolist() for key, value in integers.items()},
         "names": names,
     }
 

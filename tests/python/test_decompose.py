@@ -86,6 +86,8 @@ def test_hull_distance():
 
     # From the middle of the opening, as far to the walls as to the floor or nearer.
     assert hull_distance(*cup()) == pytest.approx(INSIDE, rel=0.03)
+    assert hull_distance(*cup(), negligible=0.5 * INSIDE) == hull_distance(*cup())
+    assert hull_distance(*cup(), negligible=1.1 * INSIDE) == 0
     deep = cup()[0]
     deep[12:, 2] = HEIGHT - 0.02
     assert hull_distance(deep, cup()[1]) == pytest.approx(0.02, rel=0.03)

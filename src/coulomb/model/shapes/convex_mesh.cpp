@@ -5,9 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <map>
 #include <numeric>
-#include <set>
 #include <stdexcept>
 
 #include "coulomb/base/small_math.hpp"
@@ -20,18 +18,59 @@ constexpr double weld_tolerance = 1e-9;
 constexpr double coplanar_tolerance = 1e-6;
 constexpr double convex_tolerance = 1e-5;
 
-using Edge = std::pair<int, int>;
-
 [[noreturn]] void fail(const std::string& name, const std::string& what) {
   throw std::invalid_argument("mesh \"" + name + "\": " + what);
 }
+
+/// Where each face's outline passes: from one vertex to the next, counter-clockwise seen from outside.
+struct DirectedEdge {
+  int from = 0;
+  int to = 0;
+  int face = 0;
+  bool operator<(const DirectedEdge& other) const { return from != other.from ? from < other.from : to < other.to; }
+};
+
+/// The directed edges of a surface, found by their vertices. Filled by `add`, then sorted once.
+class EdgeTable {
+ public:
+  void add(int from, int to, int face) { edges_.push_back({from, to, face}); }
+
+  /// Returns an edge that was added twice, or null. vertices: how many there are.
+  const DirectedEdge* sort(int vertices) {
+    std::stable_sort(edges_.begin(), edges_.end());
+
+    // Where the edges of each vertex begin.
+    start_.assign(vertices + 1, 0);
+    for (const DirectedEdge& edge : edges_)
+      ++start_[edge.from + 1];
+    std::partial_sum(start_.begin(), start_.end(), start_.begin());
+
+    const auto twice = std::adjacent_find(
+        edges_.begin(), edges_.end(), [](const auto& a, const auto& b) { return a.from == b.from && a.to == b.to; });
+    return twice == edges_.end() ? nullptr : &*twice;
+  }
+
+  /// -1: there is no such edge.
+  int face(int from, int to) const {
+    const auto end = edges_.begin() + start_[from + 1];
+    const auto found = std::lower_bound(edges_.begin() + start_[from], end, DirectedEdge{from, to, 0});
+    return found != end && found->to == to ? found->face : -1;
+  }
+
+  const std::vector<DirectedEdge>& edges() const { return edges_; }  ///< by their vertices, ascending
+  int first_of(int vertex) const { return start_[vertex]; }          ///< of those that leave it
+
+ private:
+  std::vector<DirectedEdge> edges_;
+  std::vector<int> start_;
+};
 
 /// Welded and oriented triangles of a closed surface.
 struct Surface {
   std::string name;
   std::vector<double> vertices;
   std::vector<std::array<int, 3>> triangles;
-  std::map<Edge, int> triangle_of;  // directed edge -> triangle
+  EdgeTable edges;  // its faces are the triangles
   double size = 0;
   const double* vertex(int v) const { return &vertices[3 * v]; }
 };
@@ -138,16 +177,17 @@ Surface make_surface(const std::vector<double>& vertices, const std::vector<int>
       std::swap(t[1], t[2]);
     }
     for (int i = 0; i < 3; ++i)
-      if (!s.triangle_of.emplace(Edge(t[i], t[(i + 1) % 3]), static_cast<int>(k)).second)
-        fail(name, "edge (" + std::to_string(t[i]) + ", " + std::to_string(t[(i + 1) % 3]) +
-                       ") is used twice in one direction");
+      s.edges.add(t[i], t[(i + 1) % 3], static_cast<int>(k));
   }
+  if (const DirectedEdge* twice = s.edges.sort(static_cast<int>(s.vertices.size() / 3)))
+    fail(name, "edge (" + std::to_string(twice->from) + ", " + std::to_string(twice->to) +
+                   ") is used twice in one direction");
 
   // and once in the other direction by the neighbour: the surface is closed.
-  for (const auto& [edge, k] : s.triangle_of)
-    if (!s.triangle_of.count(Edge(edge.second, edge.first)))
-      fail(name, "not closed: edge (" + std::to_string(edge.first) + ", " + std::to_string(edge.second) +
-                     ") of triangle " + std::to_string(k) + " has no neighbour");
+  for (const DirectedEdge& edge : s.edges.edges())
+    if (s.edges.face(edge.to, edge.from) < 0)
+      fail(name, "not closed: edge (" + std::to_string(edge.from) + ", " + std::to_string(edge.to) + ") of triangle " +
+                     std::to_string(edge.face) + " has no neighbour");
   return s;
 }
 
@@ -177,7 +217,7 @@ std::vector<int> flood_regions(const Surface& s, double tolerance, int& num_regi
       const auto t = s.triangles[open.back()];
       open.pop_back();
       for (int i = 0; i < 3; ++i) {
-        const int next = s.triangle_of.at(Edge(t[(i + 1) % 3], t[i]));
+        const int next = s.edges.face(t[(i + 1) % 3], t[i]);
         if (region[next] >= 0) continue;
 
         bool flat = dot3(cross[next].data(), cross[seed].data()) >= 0;
@@ -201,30 +241,32 @@ std::vector<int> flood_regions(const Surface& s, double tolerance, int& num_regi
 std::vector<std::vector<int>> outlines(const Surface& s, const std::vector<int>& region, int num_regions) {
   // Edges between regions, by their first vertex; a vertex that two of one region's edges leave makes no simple
   // loop.
-  std::vector<std::map<int, int>> next(num_regions);
+  std::vector<std::vector<DirectedEdge>> border(num_regions);  // ascending, as the edges are
   std::vector<int> touching(s.vertices.size() / 3, 0);
-  for (const auto& [edge, k] : s.triangle_of) {
-    if (region[s.triangle_of.at(Edge(edge.second, edge.first))] == region[k]) continue;
-    if (!next[region[k]].emplace(edge.first, edge.second).second) return {};
-    ++touching[edge.first];
+  for (const DirectedEdge& edge : s.edges.edges()) {
+    if (region[s.edges.face(edge.to, edge.from)] == region[edge.face]) continue;
+    auto& own = border[region[edge.face]];
+    if (!own.empty() && own.back().from == edge.from) return {};
+    own.push_back(edge);
+    ++touching[edge.from];
   }
 
   // Walked from the first vertex on. A vertex of two regions lies in the middle of an edge and is no corner.
   std::vector<std::vector<int>> loops(num_regions);
   for (int r = 0; r < num_regions; ++r) {
-    if (next[r].empty()) return {};
-    const int start = next[r].begin()->first;
+    if (border[r].empty()) return {};
+    const int start = border[r].front().from;
     std::size_t steps = 0;
     int v = start;
     do {
       if (touching[v] > 2) {
         loops[r].push_back(v);
       }
-      v = next[r].at(v);
-    } while (v != start && ++steps <= next[r].size());
+      v = std::lower_bound(border[r].begin(), border[r].end(), DirectedEdge{v, 0, 0})->to;
+    } while (v != start && ++steps <= border[r].size());
 
     // The whole outline is one loop of at least three corners.
-    if (steps + 1 != next[r].size() || loops[r].size() < 3) return {};
+    if (steps + 1 != border[r].size() || loops[r].size() < 3) return {};
   }
   return loops;
 }
@@ -268,10 +310,8 @@ void fill_faces(const Surface& s, const std::vector<std::vector<int>>& loops, Co
 
 /// Faces across edges, and vertices joined by edges.
 void fill_adjacency(ConvexMesh& mesh) {
-  std::map<Edge, int> face_of;
-  std::vector<std::set<int>> joined(mesh.num_vertices());
-
-  // Calls visit(face, from, to) for all directed edges.
+  // Every directed edge belongs to one face; its twin to the face across.
+  EdgeTable edges;
   const auto each_edge = [&mesh](auto visit) {
     for (int f = 0; f < mesh.num_faces(); ++f)
       for (int k = mesh.face_start[f]; k < mesh.face_start[f + 1]; ++k) {
@@ -279,30 +319,25 @@ void fill_adjacency(ConvexMesh& mesh) {
         visit(f, mesh.face_vertices[k], mesh.face_vertices[last]);
       }
   };
-
-  // Every directed edge belongs to one face; its twin to the face across.
-  each_edge([&](int f, int u, int v) {
-    face_of[Edge(u, v)] = f;
-    joined[u].insert(v);
-    joined[v].insert(u);
-  });
+  each_edge([&](int f, int u, int v) { edges.add(u, v, f); });
+  bool fits = edges.sort(mesh.num_vertices()) == nullptr;
   each_edge([&](int, int u, int v) {
-    const auto across = face_of.find(Edge(v, u));
-    if (across == face_of.end()) {
-      fail(mesh.name, "faces do not fit together along an edge");
-    }
-    mesh.face_neighbour.push_back(across->second);
+    mesh.face_neighbour.push_back(edges.face(v, u));
+    fits = fits && mesh.face_neighbour.back() >= 0;
   });
-
-  mesh.neighbour_start.push_back(0);
-  for (const auto& set : joined) {
-    mesh.neighbours.insert(mesh.neighbours.end(), set.begin(), set.end());
-    mesh.neighbour_start.push_back(static_cast<int>(mesh.neighbours.size()));
+  if (!fits) {
+    fail(mesh.name, "faces do not fit together along an edge");
   }
 
+  // Since every edge has its twin, the edges that leave a vertex name all its neighbours.
+  for (int v = 0; v <= mesh.num_vertices(); ++v)
+    mesh.neighbour_start.push_back(edges.first_of(v));
+  for (const DirectedEdge& edge : edges.edges())
+    mesh.neighbours.push_back(edge.to);
+
   // Euler's formula: one surface without holes.
-  const int edges = static_cast<int>(face_of.size() / 2);
-  if (mesh.num_vertices() - edges + mesh.num_faces() != 2) {
+  const int num_edges = static_cast<int>(edges.edges().size() / 2);
+  if (mesh.num_vertices() - num_edges + mesh.num_faces() != 2) {
     fail(mesh.name, "surface is not a single closed one");
   }
 }

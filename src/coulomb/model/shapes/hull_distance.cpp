@@ -12,7 +12,7 @@ namespace coulomb {
 namespace {
 
 constexpr double samples_across = 30;  // of the hull's size: pockets narrower than that are no matter
-constexpr double negligible = 1e-6;    // of the hull's size
+constexpr double rounding = 1e-6;      // of the hull's size: meshes come in single precision
 
 struct Triangle {
   double corner[3][3];
@@ -189,6 +189,13 @@ class Farthest {
   double largest_;
 };
 
+double longest_side(const Triangle& t) {
+  double square = 0;
+  for (int k = 0; k < 3; ++k)
+    square = std::max(square, squared_distance(t.corner[k], t.corner[(k + 1) % 3]));
+  return std::sqrt(square);
+}
+
 /// Points of a triangle, in rows from the corner across its longest side to that side.
 void visit_grid(const double* a, const double* b, const double* c, double spacing, Farthest& farthest) {
   if (squared_distance(a, b) > squared_distance(b, c)) std::swap(a, c);
@@ -239,13 +246,21 @@ double diagonal(const std::vector<Triangle>& triangles) {
 }  // namespace
 
 double hull_distance(const std::vector<double>& vertices, const std::vector<int>& triangles,
-                     const std::vector<int>& hull) {
+                     const std::vector<int>& hull, double negligible) {
   std::vector<Triangle> surface = make_triangles(vertices, triangles);
   const std::vector<Triangle> outside = hull.empty() ? hull_triangles(vertices) : make_triangles(vertices, hull);
   if (surface.empty()) return 0;
   const double size = diagonal(outside);
-  Farthest farthest(surface, negligible * size);
+  const double floor = std::max(negligible, rounding * size);
+
+  // The corners of the hull belong to the mesh: small triangles are near it throughout.
+  std::vector<Triangle> large;
   for (const Triangle& t : outside)
+    if (longest_side(t) > floor) large.push_back(t);
+  if (large.empty()) return 0;
+
+  Farthest farthest(surface, floor);
+  for (const Triangle& t : large)
     visit_grid(t.corner[0], t.corner[1], t.corner[2], size / samples_across, farthest);
   return farthest.distance();
 }
