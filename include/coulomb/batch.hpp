@@ -26,6 +26,8 @@ struct BatchInput {
   const double* tau = nullptr;          ///< n x nv
   const double* fext = nullptr;         ///< n x num_bodies x 6
   const unsigned char* mask = nullptr;  ///< n: environments to step
+  /// n x mocap bodies x 7, as Simulator::move_mocap_bodies before the step; null: they stay where they are
+  const double* mocap = nullptr;
 };
 
 /// Where Jacobians go: written by derivatives(); null: not wanted.
@@ -103,6 +105,9 @@ class BatchSimulator {
   /// n x outputs.size() readings after the last step of every environment; after a reset at its start, forces zero; nan where no state is
   /// known. Throws std::logic_error if there is none to read.
   void read_outputs(const OutputSet& outputs, double* readings) const;
+  /// n x mocap bodies x 7: where they are, and to put them there (as Simulator::move_mocap_bodies; all or none).
+  std::vector<double> mocap() const;
+  void move_mocap_bodies(const double* poses);
   std::vector<StepMemory> memory() const;
   void set_memory(const std::vector<StepMemory>& memory);
 
@@ -127,6 +132,7 @@ struct BatchRolloutInput {
   int steps = 0;
   const double* fext = nullptr;         ///< n x steps x num_bodies x 6
   const unsigned char* mask = nullptr;  ///< n: environments that move; the others' rows are not looked at
+  const double* mocap = nullptr;        ///< n x steps x mocap bodies x 7, as RolloutInput
 };
 
 inline constexpr std::size_t default_batch_budget = std::size_t(1) << 30;
@@ -175,6 +181,7 @@ struct BatchRolloutCotangent {
   double* parameters = nullptr;  ///< n x size
   bool* valid = nullptr;         ///< n; false, and zeros, where numbers overflowed on the way
   double* fext = nullptr;        ///< n x steps x num_bodies x 6; null: not wanted
+  double* mocap = nullptr;       ///< n x steps x mocap bodies x 6; null: not wanted
 };
 
 /// from: of all n trajectories, one behind the other. `batch` lends its threads. False if interrupted.
@@ -193,6 +200,7 @@ struct BatchRolloutTangent {
   const double* dtau = nullptr;         ///< n x steps x nv
   std::vector<std::string> parameters;  ///< names, size numbers together
   const double* dparameters = nullptr;  ///< n x size
+  const double* dmocap = nullptr;       ///< n x steps x mocap bodies x 6
 };
 
 /// The matrices of all steps of all environments, n x those of one; valid: n; false, and zeros, where numbers

@@ -31,6 +31,8 @@ struct RolloutInput {
   const double* tau = nullptr;  ///< steps x nv extra joint forces; null: zero
   int steps = 0;
   const double* fext = nullptr;  ///< steps x num_bodies x 6, as Simulator::step; null: zero
+  /// steps x mocap bodies x 7, as Simulator::move_mocap_bodies before each step; null: they stay where they are
+  const double* mocap = nullptr;
 };
 
 struct RolloutOptions {
@@ -57,6 +59,8 @@ struct Rollout {
   std::vector<double> u;     ///< steps x nu, a copy of what was given, as tau and fext; empty: zero
   std::vector<double> tau;   ///< steps x nv
   std::vector<double> fext;  ///< steps x num_bodies x 6
+  /// (1 + steps) x mocap bodies x 7: where they were at the start, then as given; empty: where the model has them, all the time.
+  std::vector<double> mocap;
   struct Parts;
   std::shared_ptr<Parts>
       parts;  ///< what is kept of its steps; constant once the rollout is there, so that copies share it
@@ -78,15 +82,26 @@ struct RolloutCotangent {
   std::vector<double> tau;         ///< steps x nv
   bool wants_fext = false;         ///< as asked
   std::vector<double> fext;        ///< steps x num_bodies x 6 if so, else empty
+  bool wants_mocap = false;        ///< as asked
+  std::vector<double> mocap;       ///< steps x mocap bodies x 6 if so, else empty: as the parameter body_placement
   std::vector<double> parameters;  ///< summed over the steps
   std::shared_ptr<const ParameterSet> parameter_set;
   int steps = 0;
   int nu = 0;
   int nv = 0;
   int num_bodies = 0;
+  int num_mocap = 0;
   bool converged = true;  ///< every step did
   StepStatus status;      ///< of the first step that did not, or of the last one
   int ambiguous = 0;      ///< steps whose next velocity depends on a choice of impulses that has no derivative
+};
+
+/// Inputs whose cotangents are made on demand.
+struct WantedCotangents {
+  WantedCotangents(bool with_fext = false, bool with_mocap = false) : fext(with_fext), mocap(with_mocap) {}
+  bool fext;
+  /// Of the poses of mocap bodies, step by step; parameters must then not name them.
+  bool mocap;
 };
 
 class StepCotangents;  // what a reverse sweep starts from in the steps themselves: forces
@@ -95,7 +110,7 @@ class StepCotangents;  // what a reverse sweep starts from in the steps themselv
 /// finite and unknown parameters, std::overflow_error where the gradient grows beyond the range of double.
 RolloutCotangent vjp(const Rollout& rollout, const double* dq, const double* dv,
                      const std::vector<std::string>& parameters = {}, const Progress& progress = {},
-                     StepCotangents* of_steps = nullptr, bool wants_fext = false);
+                     StepCotangents* of_steps = nullptr, WantedCotangents wanted = {});
 
 /// Tangents of the inputs; null: zero.
 struct RolloutTangent {
@@ -105,6 +120,7 @@ struct RolloutTangent {
   const double* dtau = nullptr;  ///< steps x nv
   std::vector<std::string> parameters;
   std::vector<double> dparameters;  ///< in their order
+  const double* dmocap = nullptr;   ///< steps x mocap bodies x 6
 };
 /// dq, dv: (steps + 1) x nv tangents of q and v. Throws as vjp.
 void jvp(const Rollout& rollout, const RolloutTangent& tangent, double* dq, double* dv, const Progress& progress = {});
@@ -112,8 +128,9 @@ void jvp(const Rollout& rollout, const RolloutTangent& tangent, double* dq, doub
 /// Columns of one input, transposed: [t][column][2 nv, padded to ld]; of the last state only: one t.
 struct RolloutJacobian {
   struct Block {
-    std::string name;  ///< "q0", "v0", "u", "tau" or a parameter
-    int columns = 0;   ///< nv; steps x nu and steps x nv (the step first); the parameter's size
+    std::string name;  ///< "q0", "v0", "u", "tau", "mocap" or a parameter
+    int columns =
+        0;  ///< nv; steps x nu, steps x nv and steps x mocap bodies x 6 (the step first); the parameter's size
     std::vector<double> columns_T;
   };
   int states = 0;             ///< steps + 1 or 1
@@ -139,7 +156,7 @@ void linearize(const Rollout& rollout, const std::vector<std::string>& parameter
                const Progress& progress = {});
 
 // Outputs along a trajectory: readings at every state, and reverse products that start from them. Row t of a force is that of the step that
-// ends in state t; row 0 is zero.
+// ends in state t; row 0 is zero. Mocap bodies are where they were in that step, in row 0 where the model has them.
 
 /// (steps + 1) x outputs.size(). Throws std::logic_error for forces that the steps do not tell.
 std::vector<double> read_outputs(const Rollout& rollout, const OutputSet& outputs);
@@ -155,6 +172,6 @@ struct TrajectoryCotangent {
 /// vjp of the states and of outputs, which must be there. Throws as vjp of the states.
 RolloutCotangent vjp(const Rollout& rollout, const TrajectoryCotangent& from,
                      const std::vector<std::string>& parameters = {}, const Progress& progress = {},
-                     bool wants_fext = false);
+                     WantedCotangents wanted = {});
 
 }  // namespace coulomb

@@ -141,6 +141,9 @@ class Simulator {
   /// (4, w x y z, unit to 1e-6) in the world. It stands still within a step: what lies on it is not carried along. The last step has no
   /// derivative any more. Throws std::invalid_argument for a body that has a joint, or a parent other than the world.
   void move_body(int body, const double* position, const double* quaternion);
+  /// The same for all of Model::mocap_bodies: rows of 7 numbers, position and quaternion. All are moved or, if one is refused, none; where
+  /// they are already, nothing happens.
+  void move_mocap_bodies(const double* poses);
 
   StepStatus status() const;
   /// The last step's numbers overflowed: the state stayed as it was and there are no derivatives.
@@ -191,6 +194,8 @@ class Simulator {
 
   // For the rooms that build on steps: rollouts, batches, outputs.
   const StepRecord& record() const;
+  /// The model as it was before move_mocap_bodies: the same object however often they move.
+  std::shared_ptr<const Model> unmoved_model() const;
   const StepOptions& resolved_options() const;
   /// The derivative of the last step, prepared. Throws as derivatives().
   StepGradient& gradient();

@@ -6,6 +6,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "batch.hpp"
@@ -57,18 +58,20 @@ void construct(Batch* self, std::shared_ptr<Model> model, int num_envs, int num_
 }
 
 nb::object step(Batch& batch, nb::handle Q, nb::handle V, nb::handle U, nb::handle tau, nb::handle fext,
-                nb::handle mask) {
+                nb::handle mask, nb::handle mocap) {
   const Model& model = batch.model();
   const Py_ssize_t n = batch.n();
   const ArrayIn q_in(Q, "Q", {n, model.nq}), v_in(V, "V", {n, model.nv});
   const OptionalArray u_in(U, "U", {n, model.nu}), tau_in(tau, "tau", {n, model.nv}),
-      fext_in(fext, "fext", {n, model.num_bodies, 6});
+      fext_in(fext, "fext", {n, model.num_bodies, 6}),
+      mocap_in(poses_of_all(mocap, 3, n), "mocap", {n, num_mocap(model), 7});
   const Mask mask_in(mask, n);
   const ArrayOut q_out = new_array(n, model.nq), v_out = new_array(n, model.nv);
   {
     const Working working(batch);
-    batch.simulator.step({q_in.data(), v_in.data(), u_in.data(), tau_in.data(), fext_in.data(), mask_in.data()},
-                         q_out.data, v_out.data);
+    batch.simulator.step(
+        {q_in.data(), v_in.data(), u_in.data(), tau_in.data(), fext_in.data(), mask_in.data(), mocap_in.data()},
+        q_out.data, v_out.data);
   }
   return nb::make_tuple(q_out.array, v_out.array);
 }
@@ -229,6 +232,9 @@ void bind_results(nb::module_& module) {
       .def_ro(
           "fext", &CotangentOut::fext, nb::for_getter(nb::sig("def fext(self) -> numpy.ndarray | None")),
           "(n, num_bodies, 6) with respect to the world forces and torques on bodies, if wrt had \"fext\"; else None.")
+      .def_ro("mocap", &CotangentOut::mocap, nb::for_getter(nb::sig("def mocap(self) -> numpy.ndarray | None")),
+              "(n, m, 6) of BatchControlStep.vjp with respect to the poses of mocap bodies, if wrt had \"mocap\"; else "
+              "None.")
       .def_ro(
           "previous_q", &CotangentOut::previous_q,
           nb::for_getter(nb::sig("def previous_q(self) -> numpy.ndarray | None")),
@@ -242,6 +248,7 @@ void bind_results(nb::module_& module) {
       .def(
           "__getitem__",
           [](const CotangentOut& g, const std::string& name) {
+            if (name == "mocap" && !g.mocap.is_none()) return g.mocap;
             return name == "fext" && !g.fext.is_none() ? g.fext : parameter_part(g.columns, g.set, name);
           },
           nb::arg("name"), nb::sig("def __getitem__(self, name: str) -> numpy.ndarray"),
@@ -318,6 +325,11 @@ void bind_private(nb::class_<Batch>& cls) {
   cls.def(
       "__reduce__", [](nb::handle self) { return reduced("batch", self); }, nb::sig("def __reduce__(self) -> tuple"));
   cls.def("_parameter_values", &parameter_values, nb::arg("names"));
+  cls.def("_move_mocap_bodies", [](Batch& b, nb::handle poses) {
+    const ArrayIn rows(poses, "mocap", {b.n(), num_mocap(b.model()), 7});
+    const Idle idle(b);
+    b.simulator.move_mocap_bodies(rows.data());
+  });
   cls.def_ro("_requested_threads", &Batch::requested_threads);
   cls.def_prop_ro("_options", [](Batch& b) { return keywords_of(b.simulator.options()); });
   cls.def_prop_rw(
@@ -364,6 +376,16 @@ void bind_state(nb::class_<Batch>& cls) {
       "Environments (of the mask) forget their last step: the next one starts cold. Q (n, nq), V (n, nv): the states "
       "they start from; their rows are checked, and outputs are read there until the next step.\n\nValueError: names "
       "argument, element and value; nothing is reset then.");
+  cls.def_prop_ro(
+      "mocap",
+      [](Batch& b) {
+        const Idle idle(b);
+        const std::vector<double> poses = b.simulator.mocap();
+        nb::object out;
+        std::copy(poses.begin(), poses.end(), new_array<double>({b.n(), num_mocap(b.model()), 7}, "float64", out));
+        return nb::borrow<Array>(out);
+      },
+      "(n, m, 7) positions (m) and quaternions (w x y z) of the mocap bodies of every environment.");
   cls.def_prop_rw(
       "memory",
       [](Batch& b) {
@@ -433,15 +455,20 @@ void bind_batch(nb::module_& module) {
           "value.");
   cls.def(
       "step", &step, nb::arg("Q"), nb::arg("V"), nb::arg("U") = nb::none(), nb::arg("tau") = nb::none(),
-      nb::arg("fext") = nb::none(), nb::arg("mask") = nb::none(),
+      nb::arg("fext") = nb::none(), nb::arg("mask") = nb::none(), nb::kw_only(), nb::arg("mocap") = nb::none(),
       nb::sig("def step(self, Q: numpy.typing.ArrayLike, V: numpy.typing.ArrayLike, U: numpy.typing.ArrayLike | None = "
               "None, tau: numpy.typing.ArrayLike | None = None, fext: numpy.typing.ArrayLike | None = None, mask: "
-              "numpy.typing.ArrayLike | None = None) -> tuple[numpy.ndarray, numpy.ndarray]"),
+              "numpy.typing.ArrayLike | None = None, *, mocap: numpy.typing.ArrayLike | None = None) -> "
+              "tuple[numpy.ndarray, "
+              "numpy.ndarray]"),
       "One step of every environment: Q (n, nq), V (n, nv) to (Q1, V1). U: (n, nu) controls. tau: (n, nv) extra joint "
       "forces. fext: (n, "
       "num_bodies, 6) world force (N) and torque (N m) at each body's centre of mass. None: zero. mask: (n,) bool, "
       "environments to "
-      "step; the others' rows are copied unchecked. Where numbers overflow, an environment stays where it was; "
+      "step; the others' rows are copied unchecked. mocap: (n, m, 7), or (m, 7) for all, poses of the mocap bodies as "
+      "in "
+      "Simulator.step; their derivative is that of body_placement/<body>. Where numbers overflow, an environment stays "
+      "where it was; "
       "`status` says "
       "so, and the others go on.\n\nValueError: names argument, element and value; no environment has stepped then.");
   bind_products(cls);

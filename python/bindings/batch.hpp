@@ -43,12 +43,18 @@ class Mask {
   std::vector<unsigned char> values_;
 };
 
+/// Poses of mocap bodies, (n, ..., m, 7) with `axes` axes, or without the first one: then the same for every environment. None: None.
+nb::object poses_of_all(nb::handle mocap, int axes, Py_ssize_t n);
+
 /// {name: (n, size)}; (n,) will do for size 1. ValueError names the parameter and the element.
 BatchParameters batch_parameters(nb::dict values, int n);
 
 /// The part of that parameter along the last axis. KeyError lists what was asked for.
 nb::object parameter_part(const nb::object& array, const ParameterSet& set, const std::string& name);
 std::vector<std::string> parameter_names(const ParameterSet& set);
+
+/// Poses that a step can be given.
+inline Py_ssize_t num_mocap(const Model& model) { return static_cast<Py_ssize_t>(model.mocap_bodies.size()); }
 
 void bind_batch_rollout(nb::module_& module, nb::class_<Batch>& batch);
 void bind_control_step(nb::module_& module, nb::class_<Batch>& batch);

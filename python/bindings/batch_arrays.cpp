@@ -22,6 +22,14 @@ Mask::Mask(nb::handle object, Py_ssize_t n) {
   }
 }
 
+nb::object poses_of_all(nb::handle mocap, int axes, Py_ssize_t n) {
+  if (mocap.is_none()) return nb::none();
+  const nb::module_ numpy = nb::module_::import_("numpy");
+  if (nb::cast<int>(numpy.attr("ndim")(mocap)) != axes - 1) return nb::borrow(mocap);
+  const nb::object shape = nb::make_tuple(n) + numpy.attr("shape")(mocap);
+  return numpy.attr("ascontiguousarray")(numpy.attr("broadcast_to")(mocap, shape));
+}
+
 BatchParameters batch_parameters(nb::dict values, int n) {
   const nb::module_ numpy = nb::module_::import_("numpy");
   BatchParameters out;

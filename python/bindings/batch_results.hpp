@@ -19,7 +19,7 @@ struct DerivativesOut {
 
 struct CotangentOut {
   Array q, v, u, tau, columns, valid;
-  nb::object previous_q = nb::none(), previous_v = nb::none(), fext = nb::none();
+  nb::object previous_q = nb::none(), previous_v = nb::none(), fext = nb::none(), mocap = nb::none();
   ParameterSet set;
 };
 

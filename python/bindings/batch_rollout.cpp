@@ -13,6 +13,8 @@
 #include "batch.hpp"
 #include "coulomb/parameters/state_outputs.hpp"
 #include "coulomb/rollout.hpp"
+#include "coulomb/rollout/checks.hpp"
+#include "coulomb/stepping/mocap.hpp"
 #include "coulomb/stepping/stepper.hpp"
 #include "linearization.hpp"
 #include "outputs.hpp"
@@ -36,22 +38,23 @@ struct RolloutOut {
 
 struct RolloutCotangentOut {
   Array q0, v0, u, tau, columns, valid;
-  nb::object fext = nb::none();
+  nb::object fext = nb::none(), mocap = nb::none();
   ParameterSet set;
 };
 
-int number_of_steps(std::optional<int> steps, nb::handle U, nb::handle tau, nb::handle fext) {
-  for (const auto& [name, array] : {std::pair("U", U), std::pair("tau", tau), std::pair("fext", fext)}) {
+int number_of_steps(std::optional<int> steps, nb::handle U, nb::handle tau, nb::handle fext, nb::handle mocap) {
+  for (const auto& [name, array] :
+       {std::pair("U", U), std::pair("tau", tau), std::pair("fext", fext), std::pair("mocap", mocap)}) {
     if (array.is_none()) continue;
-    const bool wrenches = array.is(fext);
-    const int rows = static_cast<int>(wrenches ? ArrayIn(array, name, {-1, -1, -1, -1}).shape(1)
-                                               : ArrayIn(array, name, {-1, -1, -1}).shape(1));
+    const bool of_bodies = array.is(fext) || array.is(mocap);
+    const int rows = static_cast<int>(of_bodies ? ArrayIn(array, name, {-1, -1, -1, -1}).shape(1)
+                                                : ArrayIn(array, name, {-1, -1, -1}).shape(1));
     if (steps && *steps != rows)
       throw nb::value_error(
           ("steps: got " + std::to_string(*steps) + ", but " + name + " has " + std::to_string(rows)).c_str());
     steps = rows;
   }
-  if (!steps) throw nb::value_error("steps: needed when U and tau are None (and fext)");
+  if (!steps) throw nb::value_error("steps: needed when U and tau are None (and fext and mocap)");
   if (*steps < 0) throw nb::value_error(("steps: got " + std::to_string(*steps) + ", expected at least 0").c_str());
   return *steps;
 }
@@ -80,15 +83,16 @@ void keep_rows(const BatchTrajectories& every, RolloutOut& out) {
 }
 
 RolloutOut run(nb::handle_t<Batch> self, nb::handle Q0, nb::handle V0, nb::handle U, std::optional<int> steps,
-               nb::handle tau, nb::handle fext, nb::handle substeps, bool derivatives,
+               nb::handle tau, nb::handle fext, nb::handle mocap, nb::handle substeps, bool derivatives,
                std::optional<int> checkpoint_every, std::optional<double> memory_budget, bool keep_factors) {
   Batch& batch = nb::cast<Batch&>(self);
   const Model& model = batch.model();
-  const Py_ssize_t n = batch.n(), T = number_of_steps(steps, U, tau, fext);
+  const nb::object poses = poses_of_all(mocap, 4, batch.n());
+  const Py_ssize_t n = batch.n(), T = number_of_steps(steps, U, tau, fext, poses);
   const int count = substeps_of(substeps, T);
   const ArrayIn q_in(Q0, "Q0", {n, model.nq}), v_in(V0, "V0", {n, model.nv});
   const OptionalArray u_in(U, "U", {n, T, model.nu}), tau_in(tau, "tau", {n, T, model.nv}),
-      fext_in(fext, "fext", {n, T, model.num_bodies, 6});
+      fext_in(fext, "fext", {n, T, model.num_bodies, 6}), mocap_in(poses, "mocap", {n, T, num_mocap(model), 7});
   if (checkpoint_every && *checkpoint_every < 1)
     throw nb::value_error(
         ("checkpoint_every: got " + std::to_string(*checkpoint_every) + ", expected at least 1").c_str());
@@ -106,6 +110,11 @@ RolloutOut run(nb::handle_t<Batch> self, nb::handle Q0, nb::handle V0, nb::handl
   };
   const Rows u_held = rows(u_in, "U", model.nu), tau_held = rows(tau_in, "tau", model.nv),
              fext_held = rows(fext_in, "fext", 6 * model.num_bodies);
+  for (Py_ssize_t i = 0; count > 1 && mocap_in.data() && i < n; ++i)
+    check_mocap_rows(model, mocap_in.data() + i * T * 7 * num_mocap(model), static_cast<int>(T),
+                     std::to_string(i) + ", ");
+  const Rows mocap_held =
+      held(mocap_in.data(), static_cast<std::size_t>(n), static_cast<std::size_t>(T), mocap_size(model), count);
 
   RolloutOut out;
   out.batch = nb::borrow(self);
@@ -118,8 +127,8 @@ RolloutOut run(nb::handle_t<Batch> self, nb::handle Q0, nb::handle V0, nb::handl
   to.converged = new_array<bool>({n, all}, "bool", out.converged);
   to.iterations = new_array<int>({n, all}, "int32", out.iterations);
   to.residual = new_array<double>({n, all}, "float64", out.residual);
-  const BatchRolloutInput input{q_in.data(),   v_in.data(),           u_held.data,
-                                tau_held.data, static_cast<int>(all), fext_held.data};
+  BatchRolloutInput input{q_in.data(), v_in.data(), u_held.data, tau_held.data, static_cast<int>(all), fext_held.data};
+  input.mocap = mocap_held.data;
   run_interruptible(batch, [&](const Interrupted& interrupted) {
     return rollout(batch.simulator, input, options, to, out.rollout, interrupted);
   });
@@ -166,7 +175,7 @@ nb::object readings(const RolloutOut& r, nb::handle name) {
 }
 
 RolloutCotangentOut reverse(const RolloutOut& r, nb::handle dQ, nb::handle dV, Names wrt, nb::handle outputs) {
-  const bool wants_fext = take_fext(wrt);
+  const bool wants_fext = take_fext(wrt), wants_mocap = take_mocap(wrt);
   Batch& batch = r.owner();
   const Model& model = model_of(r);
   const Py_ssize_t n = batch.n(), T = r.rows(), all = r.rollout.steps;
@@ -181,6 +190,7 @@ RolloutCotangentOut reverse(const RolloutOut& r, nb::handle dQ, nb::handle dV, N
   to.parameters = new_array<double>({n, out.set.size()}, "float64", out.columns);
   to.valid = new_array<bool>({n}, "bool", out.valid);
   if (wants_fext) to.fext = new_array<double>({n, all, model.num_bodies, 6}, "float64", out.fext);
+  if (wants_mocap) to.mocap = new_array<double>({n, all, num_mocap(model), 6}, "float64", out.mocap);
   const OutputWeights weights(model, outputs, T + 1, n);
   if (r.substeps > 1 && q_in.data()) q_in.finite("dQ");
   if (r.substeps > 1 && v_in.data()) v_in.finite("dV");
@@ -206,22 +216,25 @@ RolloutCotangentOut reverse(const RolloutOut& r, nb::handle dQ, nb::handle dV, N
   folded(to.u, {n, T, model.nu}, out.u);
   folded(to.tau, {n, T, model.nv}, out.tau);
   if (wants_fext) folded(to.fext, {n, T, model.num_bodies, 6}, out.fext);
+  if (wants_mocap) folded(to.mocap, {n, T, num_mocap(model), 6}, out.mocap);
   return out;
 }
 
 nb::object forward(const RolloutOut& r, nb::handle dQ0, nb::handle dV0, nb::handle dU, nb::handle dtau,
-                   std::optional<nb::dict> dparameters) {
+                   std::optional<nb::dict> dparameters, nb::handle dmocap) {
   Batch& batch = r.owner();
   const Model& model = model_of(r);
   const Py_ssize_t n = batch.n(), T = r.rows(), all = r.rollout.steps;
   const OptionalArray q_in(dQ0, "dQ0", {n, model.nv}), v_in(dV0, "dV0", {n, model.nv}),
-      u_in(dU, "dU", {n, T, model.nu}), tau_in(dtau, "dtau", {n, T, model.nv});
+      u_in(dU, "dU", {n, T, model.nu}), tau_in(dtau, "dtau", {n, T, model.nv}),
+      mocap_in(dmocap, "dmocap", {n, T, num_mocap(model), 6});
   const auto held_rows = [&](const OptionalArray& given, const char* name, int width) {
     if (r.substeps > 1 && given.data()) given.finite(name);
     return held(given.data(), static_cast<std::size_t>(n), static_cast<std::size_t>(T), static_cast<std::size_t>(width),
                 r.substeps);
   };
-  const Rows du = held_rows(u_in, "dU", model.nu), dt = held_rows(tau_in, "dtau", model.nv);
+  const Rows du = held_rows(u_in, "dU", model.nu), dt = held_rows(tau_in, "dtau", model.nv),
+             dm = held_rows(mocap_in, "dmocap", static_cast<int>(mocap_tangent_size(model)));
   BatchRolloutTangent tangent{q_in.data(), v_in.data(), du.data, dt.data, {}, nullptr};
   const BatchParameters values = dparameters ? batch_parameters(*dparameters, static_cast<int>(n)) : BatchParameters{};
   for (const auto& [name, value] : values) {
@@ -241,6 +254,7 @@ nb::object forward(const RolloutOut& r, nb::handle dQ0, nb::handle dV0, nb::hand
                   value.begin() + static_cast<std::ptrdiff_t>(i + 1) * size);
     }
   tangent.dparameters = rows.data();
+  tangent.dmocap = dm.data;
   nb::object dq, dv, valid;
   double* dq_out = new_array<double>({n, all + 1, model.nv}, "float64", dq);
   double* dv_out = new_array<double>({n, all + 1, model.nv}, "float64", dv);
@@ -299,7 +313,8 @@ void bind_results(nb::module_& module) {
                "def vjp(self, dQ: numpy.typing.ArrayLike | None = None, dV: numpy.typing.ArrayLike | None = None, wrt: "
                "list[str] = [], *, outputs: dict[str, numpy.typing.ArrayLike] | None = None) -> BatchRolloutCotangent"),
            "Reverse mode: cotangents (n, T + 1, nv) of q (tangent space) and v (None: zero) to the "
-           "BatchRolloutCotangent. outputs: cotangents (n, T + 1, tangent_size) of outputs by name, which add to them. "
+           "BatchRolloutCotangent; of fext and poses where wrt has \"fext\" and \"mocap\". outputs: cotangents (n, T + "
+           "1, tangent_size) of outputs by name, which add to them. "
            "Steps of which "
            "there was no room to keep what it takes are run once more.\n\nValueError: NaN in a cotangent, wrong shape, "
            "unknown parameter. KeyboardInterrupt: it can "
@@ -312,12 +327,16 @@ void bind_results(nb::module_& module) {
           "derivatives=False. KeyboardInterrupt: it can be stopped.")
       .def(
           "jvp", &forward, nb::arg("dQ0") = nb::none(), nb::arg("dV0") = nb::none(), nb::arg("dU") = nb::none(),
-          nb::arg("dtau") = nb::none(), nb::arg("dparameters") = nb::none(),
+          nb::arg("dtau") = nb::none(), nb::arg("dparameters") = nb::none(), nb::kw_only(),
+          nb::arg("dmocap") = nb::none(),
           nb::sig(
               "def jvp(self, dQ0: numpy.typing.ArrayLike | None = None, dV0: numpy.typing.ArrayLike | None = None, dU: "
               "numpy.typing.ArrayLike | None = None, dtau: numpy.typing.ArrayLike | None = None, dparameters: "
-              "dict[str, numpy.typing.ArrayLike] | None = None) -> tuple[numpy.ndarray, numpy.ndarray, numpy.ndarray]"),
-          "Forward mode: tangents dQ0, dV0 (n, nv), dU (n, T, nu), dtau (n, T, nv) and {name: (n, size)} of parameters "
+              "dict[str, numpy.typing.ArrayLike] | None = None, *, dmocap: numpy.typing.ArrayLike | None = None) -> "
+              "tuple[numpy.ndarray, numpy.ndarray, numpy.ndarray]"),
+          "Forward mode: tangents dQ0, dV0 (n, nv), dU (n, T, nu), dtau (n, T, nv), {name: (n, size)} of parameters "
+          "and "
+          "dmocap (n, T, m, 6) "
           "(None: zero) to "
           "those (n, T + 1, nv) of q and v, and (n,) bool: False, and zeros, where numbers overflowed on the way.");
   nb::class_<RolloutCotangentOut>(
@@ -335,10 +354,15 @@ void bind_results(nb::module_& module) {
       .def_ro("fext", &RolloutCotangentOut::fext, nb::for_getter(nb::sig("def fext(self) -> numpy.ndarray | None")),
               "(n, T, num_bodies, 6) with respect to the world forces and torques on bodies, if wrt had \"fext\"; else "
               "None.")
+      .def_ro(
+          "mocap", &RolloutCotangentOut::mocap, nb::for_getter(nb::sig("def mocap(self) -> numpy.ndarray | None")),
+          "(n, T, m, 6) with respect to the poses of mocap bodies, as RolloutCotangent.mocap, if wrt had \"mocap\"; "
+          "else None.")
       .def_ro("valid", &RolloutCotangentOut::valid, "(n,) bool: False, and zeros, where numbers overflowed on the way.")
       .def(
           "__getitem__",
           [](const RolloutCotangentOut& g, const std::string& name) {
+            if (name == "mocap" && !g.mocap.is_none()) return g.mocap;
             return name == "fext" && !g.fext.is_none() ? g.fext : parameter_part(g.columns, g.set, name);
           },
           nb::arg("name"), nb::sig("def __getitem__(self, name: str) -> numpy.ndarray"),
@@ -375,19 +399,19 @@ void bind_batch_rollout(nb::module_& module, nb::class_<Batch>& batch) {
   batch.def(
       "rollout", &run, nb::arg("Q0"), nb::arg("V0"), nb::arg("U") = nb::none(), nb::kw_only(),
       nb::arg("steps") = nb::none(), nb::arg("tau") = nb::none(), nb::arg("fext") = nb::none(),
-      nb::arg("substeps").none() = 1, nb::arg("derivatives") = true, nb::arg("checkpoint_every") = nb::none(),
-      nb::arg("memory_budget") = nb::none(), nb::arg("keep_factors") = true,
+      nb::arg("mocap") = nb::none(), nb::arg("substeps").none() = 1, nb::arg("derivatives") = true,
+      nb::arg("checkpoint_every") = nb::none(), nb::arg("memory_budget") = nb::none(), nb::arg("keep_factors") = true,
       nb::sig("def rollout(self, Q0: numpy.typing.ArrayLike, V0: numpy.typing.ArrayLike, U: numpy.typing.ArrayLike | "
               "None = None, *, steps: int | None = None, tau: numpy.typing.ArrayLike | None = None, fext: "
-              "numpy.typing.ArrayLike | None = None, substeps: int = 1, derivatives: bool = True, checkpoint_every: "
-              "int | None = None, "
+              "numpy.typing.ArrayLike | None = None, mocap: numpy.typing.ArrayLike | None = None, substeps: int = 1, "
+              "derivatives: bool = True, checkpoint_every: int | None = None, "
               "memory_budget: float | None = None, keep_factors: bool = "
               "True) -> BatchRollout"),
-      "T steps of every environment from (Q0, V0) under U (n, T, nu), tau (n, T, nv) and fext (n, T, num_bodies, 6), "
-      "or "
+      "T steps of every environment from (Q0, V0) under U (n, T, nu), tau (n, T, nv), fext (n, T, num_bodies, 6) and "
+      "poses of mocap bodies mocap (n, T, m, 7), or (T, m, 7) for all, or "
       "`steps` steps "
       "without. Starts from "
-      "reset(). Returns a BatchRollout. substeps: each row of U, tau and fext is held for so many steps, as in "
+      "reset(). Returns a BatchRollout. substeps: each row of inputs is held for so many steps, as in "
       "Simulator.rollout. derivatives=False keeps nothing for them. "
       "checkpoint_every: steps "
       "between checkpoints "

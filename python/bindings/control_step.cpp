@@ -14,6 +14,7 @@
 #include "coulomb/batch.hpp"
 #include "coulomb/rollout/batch/batch_parts.hpp"
 #include "coulomb/rollout/checks.hpp"
+#include "coulomb/stepping/mocap.hpp"
 #include "coulomb/stepping/stepper.hpp"
 #include "linearization.hpp"
 #include "outputs.hpp"
@@ -59,7 +60,7 @@ Rows as_last_rows(const double* x, Py_ssize_t n, Py_ssize_t rows, Py_ssize_t wid
 }
 
 nb::object control_step(nb::handle_t<Batch> self, nb::handle Q, nb::handle V, nb::handle U, nb::handle tau,
-                        nb::handle fext, nb::handle substeps, nb::handle mask, bool derivatives,
+                        nb::handle fext, nb::handle mocap, nb::handle substeps, nb::handle mask, bool derivatives,
                         std::optional<double> memory_budget) {
   Batch& batch = nb::cast<Batch&>(self);
   const Model& model = batch.model();
@@ -67,7 +68,8 @@ nb::object control_step(nb::handle_t<Batch> self, nb::handle Q, nb::handle V, nb
   const int count = substeps_of(substeps, n);
   const ArrayIn q_in(Q, "Q", {n, model.nq}), v_in(V, "V", {n, model.nv});
   const OptionalArray u_in(U, "U", {n, model.nu}), tau_in(tau, "tau", {n, model.nv}),
-      fext_in(fext, "fext", {n, model.num_bodies, 6});
+      fext_in(fext, "fext", {n, model.num_bodies, 6}),
+      mocap_in(poses_of_all(mocap, 3, n), "mocap", {n, num_mocap(model), 7});
   const Mask mask_in(mask, n);
   if (memory_budget && !(*memory_budget >= 1 && *memory_budget < 1e18))
     throw nb::value_error(
@@ -82,6 +84,10 @@ nb::object control_step(nb::handle_t<Batch> self, nb::handle Q, nb::handle V, nb
   };
   const Rows u_held = rows(u_in, "U", 0, model.nu), tau_held = rows(tau_in, "tau", 0, model.nv),
              fext_held = rows(fext_in, "fext", model.num_bodies, 6);
+  for (Py_ssize_t i = 0; mocap_in.data() && i < n; ++i)
+    if (!mask_in.data() || mask_in.data()[i])
+      check_mocap_poses(model, mocap_in.data() + i * 7 * num_mocap(model), "mocap[" + std::to_string(i) + ", ");
+  const Rows mocap_held = held(mocap_in.data(), static_cast<std::size_t>(n), 1, mocap_size(model), count);
   const std::vector<double> q0 = q_in.vector(), v0 = v_in.vector();
   batch.simulator.parts().check_states(q0.data(), v0.data(), mask_in.data(), "Q", "V");
 
@@ -101,6 +107,7 @@ nb::object control_step(nb::handle_t<Batch> self, nb::handle Q, nb::handle V, nb
 
   BatchRolloutInput input{q0.data(), v0.data(), u_held.data, tau_held.data, count, fext_held.data};
   input.mask = mask_in.data();
+  input.mocap = mocap_held.data;
   BatchRolloutOptions options;
   options.derivatives = derivatives;
   options.memory_budget = static_cast<std::size_t>(memory_budget.value_or(0));
@@ -121,7 +128,7 @@ nb::object control_step(nb::handle_t<Batch> self, nb::handle Q, nb::handle V, nb
 }
 
 CotangentOut vjp(const ControlStep& step, nb::handle dQ1, nb::handle dV1, Names wrt, nb::handle outputs) {
-  const bool wants_fext = take_fext(wrt);
+  const bool wants_fext = take_fext(wrt), wants_mocap = take_mocap(wrt);
   const Model& model = model_of(step);
   Batch& batch = step.owner();
   const Py_ssize_t n = batch.n(), nv = model.nv, nu = model.nu, states = step.substeps + 1;
@@ -140,7 +147,8 @@ CotangentOut vjp(const ControlStep& step, nb::handle dQ1, nb::handle dV1, Names 
   out.set = ParameterSet(model, wrt);
   const auto all = static_cast<std::size_t>(n * step.substeps);
   std::vector<double> u(all * static_cast<std::size_t>(nu)), tau(all * static_cast<std::size_t>(nv)),
-      wrenches(wants_fext ? all * 6 * static_cast<std::size_t>(model.num_bodies) : 0);
+      wrenches(wants_fext ? all * 6 * static_cast<std::size_t>(model.num_bodies) : 0),
+      poses(wants_mocap ? all * mocap_tangent_size(model) : 0);
   BatchRolloutCotangent to;
   to.q0 = new_array<double>({n, nv}, "float64", out.q);
   to.v0 = new_array<double>({n, nv}, "float64", out.v);
@@ -149,6 +157,7 @@ CotangentOut vjp(const ControlStep& step, nb::handle dQ1, nb::handle dV1, Names 
   to.u = u.data();
   to.tau = tau.data();
   to.fext = wants_fext ? wrenches.data() : nullptr;
+  to.mocap = wants_mocap ? poses.data() : nullptr;
   run_interruptible(batch, [&](const Interrupted& interrupted) {
     return vjp(batch.simulator, step.rollout, from, wrt, to, interrupted);
   });
@@ -162,21 +171,25 @@ CotangentOut vjp(const ControlStep& step, nb::handle dQ1, nb::handle dV1, Names 
   if (wants_fext)
     folded(wrenches, 6 * static_cast<std::size_t>(model.num_bodies),
            new_array<double>({n, model.num_bodies, 6}, "float64", out.fext));
+  if (wants_mocap)
+    folded(poses, mocap_tangent_size(model), new_array<double>({n, num_mocap(model), 6}, "float64", out.mocap));
   return out;
 }
 
-nb::object jvp(const ControlStep& step, nb::handle dQ, nb::handle dV, nb::handle dU, nb::handle dtau) {
+nb::object jvp(const ControlStep& step, nb::handle dQ, nb::handle dV, nb::handle dU, nb::handle dtau,
+               nb::handle dmocap) {
   const Model& model = model_of(step);
   Batch& batch = step.owner();
   const Py_ssize_t n = batch.n(), nv = model.nv, states = step.substeps + 1;
   const OptionalArray dq_in(dQ, "dQ", {n, nv}), dv_in(dV, "dV", {n, nv}), du_in(dU, "dU", {n, model.nu}),
-      dtau_in(dtau, "dtau", {n, nv});
+      dtau_in(dtau, "dtau", {n, nv}), dmocap_in(dmocap, "dmocap", {n, num_mocap(model), 6});
   const auto held_rows = [&](const OptionalArray& given, const char* name, int width) {
     if (given.data()) given.finite(name);
     return held(given.data(), static_cast<std::size_t>(n), 1, static_cast<std::size_t>(width), step.substeps);
   };
-  const Rows du = held_rows(du_in, "dU", model.nu), dt = held_rows(dtau_in, "dtau", model.nv);
-  const BatchRolloutTangent tangent{dq_in.data(), dv_in.data(), du.data, dt.data, {}, nullptr};
+  const Rows du = held_rows(du_in, "dU", model.nu), dt = held_rows(dtau_in, "dtau", model.nv),
+             dm = held_rows(dmocap_in, "dmocap", static_cast<int>(mocap_tangent_size(model)));
+  const BatchRolloutTangent tangent{dq_in.data(), dv_in.data(), du.data, dt.data, {}, nullptr, dm.data};
   std::vector<double> dq(static_cast<std::size_t>(n * states * nv)), dv(dq.size());
   const std::unique_ptr<bool[]> valid(new bool[static_cast<std::size_t>(n)]);
   run_interruptible(batch, [&](const Interrupted& interrupted) {
@@ -254,15 +267,16 @@ void bind_control_step(nb::module_& module, nb::class_<Batch>& batch) {
                "def vjp(self, dQ1: numpy.typing.ArrayLike | None = None, dV1: numpy.typing.ArrayLike | None = None, "
                "wrt: list[str] = [], *, outputs: dict[str, numpy.typing.ArrayLike] | None = None) -> BatchCotangent"),
            "Reverse mode, as BatchSimulator.vjp, through all substeps: by the inputs, the sum over the steps for which "
-           "they were held. No step is run again, as long as what it takes fitted into memory_budget.\n\nRuntimeError: "
+           "they were held; by the poses of mocap bodies where wrt has \"mocap\". No step is run again, as long as "
+           "what it takes fitted into memory_budget.\n\nRuntimeError: "
            "made with derivatives=False, or forces that the steps do not tell; ValueError: NaN in a cotangent, unknown "
            "name.")
       .def("jvp", &jvp, nb::arg("dQ") = nb::none(), nb::arg("dV") = nb::none(), nb::arg("dU") = nb::none(),
-           nb::arg("dtau") = nb::none(),
+           nb::arg("dtau") = nb::none(), nb::kw_only(), nb::arg("dmocap") = nb::none(),
            nb::sig("def jvp(self, dQ: numpy.typing.ArrayLike | None = None, dV: numpy.typing.ArrayLike | None = None, "
-                   "dU: numpy.typing.ArrayLike | None = None, dtau: numpy.typing.ArrayLike | None = None) -> "
-                   "tuple[numpy.ndarray, numpy.ndarray]"),
-           "Forward mode, as BatchSimulator.jvp, through all substeps.")
+                   "dU: numpy.typing.ArrayLike | None = None, dtau: numpy.typing.ArrayLike | None = None, *, dmocap: "
+                   "numpy.typing.ArrayLike | None = None) -> tuple[numpy.ndarray, numpy.ndarray]"),
+           "Forward mode, as BatchSimulator.jvp, through all substeps. dmocap: (n, m, 6), of the held poses.")
       .def("jacobian", &jacobian, nb::arg("wrt") = Names{},
            "BatchDerivatives of (Q1, V1) by (Q, V), the held inputs and the parameters of wrt: the product over the "
            "substeps, for models of few dofs.\n\nRuntimeError: made with derivatives=False, or several substeps of "
@@ -271,15 +285,19 @@ void bind_control_step(nb::module_& module, nb::class_<Batch>& batch) {
 
   batch.def(
       "control_step", &control_step, nb::arg("Q"), nb::arg("V"), nb::arg("U") = nb::none(), nb::kw_only(),
-      nb::arg("tau") = nb::none(), nb::arg("fext") = nb::none(), nb::arg("substeps").none() = 1,
-      nb::arg("mask") = nb::none(), nb::arg("derivatives") = true, nb::arg("memory_budget") = nb::none(),
+      nb::arg("tau") = nb::none(), nb::arg("fext") = nb::none(), nb::arg("mocap") = nb::none(),
+      nb::arg("substeps").none() = 1, nb::arg("mask") = nb::none(), nb::arg("derivatives") = true,
+      nb::arg("memory_budget") = nb::none(),
       nb::sig(
           "def control_step(self, Q: numpy.typing.ArrayLike, V: numpy.typing.ArrayLike, U: numpy.typing.ArrayLike | "
           "None = None, *, tau: numpy.typing.ArrayLike | None = None, fext: numpy.typing.ArrayLike | None = None, "
+          "mocap: "
+          "numpy.typing.ArrayLike | None = None, "
           "substeps: int = 1, mask: numpy.typing.ArrayLike | None = None, derivatives: bool = True, memory_budget: "
           "float | None = None) -> tuple[numpy.ndarray, numpy.ndarray, BatchControlStep]"),
       "(Q1, V1, record): `substeps` steps of every environment (of the mask) with U (n, nu), tau (n, nv) and fext (n, "
-      "num_bodies, 6) held, from what each one remembers of its last call (as step; reset makes it start cold). "
+      "num_bodies, 6) held, and mocap bodies at mocap (n, m, 7), or (m, 7) for all, from what each one remembers of "
+      "its last call (as step; reset makes it start cold). "
       "record: "
       "a BatchControlStep, for vjp, jvp, jacobian, outputs and status, any time later. Rows that the mask leaves out "
       "are "

@@ -26,12 +26,19 @@ std::vector<std::string> output_names_of(nb::handle names) {
   return out;
 }
 
-bool take_fext(std::vector<std::string>& wrt) {
-  const auto found = std::find(wrt.begin(), wrt.end(), "fext");
+namespace {
+
+bool take(std::vector<std::string>& wrt, const char* name) {
+  const auto found = std::find(wrt.begin(), wrt.end(), name);
   if (found == wrt.end()) return false;
   wrt.erase(found);
   return true;
 }
+
+}  // namespace
+
+bool take_fext(std::vector<std::string>& wrt) { return take(wrt, "fext"); }
+bool take_mocap(std::vector<std::string>& wrt) { return take(wrt, "mocap"); }
 
 OutputWeights::OutputWeights(const Model& model, nb::handle outputs, Py_ssize_t rows, Py_ssize_t outer) {
   if (outputs.is_none()) return;

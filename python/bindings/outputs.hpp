@@ -14,6 +14,8 @@ std::vector<std::string> output_names_of(nb::handle names);
 
 /// Takes "fext" out of the names of a wrt: whether it was there. Gradients by wrenches on bodies are made on demand.
 bool take_fext(std::vector<std::string>& wrt);
+/// The same for "mocap", the poses of mocap bodies.
+bool take_mocap(std::vector<std::string>& wrt);
 
 /// Cotangents of outputs, a dict of names to arrays: (tangent_size) each; (rows, tangent_size) for rows > 0; (outer, rows,
 /// tangent_size) for outer > 0. None: none.

@@ -15,6 +15,7 @@
 
 #include "arrays.hpp"
 #include "batch.hpp"
+#include "coulomb/stepping/mocap.hpp"
 #include "coulomb/stepping/stepper.hpp"
 #include "linearization.hpp"
 #include "module.hpp"
@@ -97,7 +98,7 @@ int positive(const char* name, const std::optional<std::int64_t>& value) {
 }
 
 int number_of_steps(std::optional<int> steps, const OptionalArray& u, const OptionalArray& tau,
-                    const OptionalArray& fext) {
+                    const OptionalArray& fext, const OptionalArray& mocap) {
   const auto agree = [&](const char* name, const OptionalArray& rows) {
     if (!rows.data()) return;
     const int count = static_cast<int>(rows.rows());
@@ -110,32 +111,36 @@ int number_of_steps(std::optional<int> steps, const OptionalArray& u, const Opti
   agree("U", u);
   agree("tau", tau);
   agree("fext", fext);
-  if (!steps) throw nb::value_error("steps: needed when U and tau are None (and fext)");
+  agree("mocap", mocap);
+  if (!steps) throw nb::value_error("steps: needed when U and tau are None (and fext and mocap)");
   return *steps;
 }
 
 Trajectory run(Simulator& sim, nb::handle q0, nb::handle v0, nb::handle U, std::optional<int> steps, nb::handle tau,
-               nb::handle fext, nb::handle substeps, std::optional<std::int64_t> checkpoint_every,
+               nb::handle fext, nb::handle mocap, nb::handle substeps, std::optional<std::int64_t> checkpoint_every,
                std::optional<double> memory_budget, bool keep_factors, nb::handle progress) {
   const Model& model = sim.model();
   const ArrayIn q_in(q0, "q0", {model.nq}), v_in(v0, "v0", {model.nv});
   const OptionalArray u_in(U, "U", {-1, model.nu}), tau_in(tau, "tau", {-1, model.nv}),
-      fext_in(fext, "fext", {-1, model.num_bodies, 6});
-  const int T = number_of_steps(steps, u_in, tau_in, fext_in), count = substeps_of(substeps, T);
+      fext_in(fext, "fext", {-1, model.num_bodies, 6}), mocap_in(mocap, "mocap", {-1, num_mocap(model), 7});
+  const int T = number_of_steps(steps, u_in, tau_in, fext_in, mocap_in), count = substeps_of(substeps, T);
 
   // Inputs are checked before they are held, so that an error names a row that was given.
   check_finite_rows("U", u_in.data(), T, model.nu);
   check_finite_rows("tau", tau_in.data(), T, model.nv);
   if (fext_in.data()) check_finite_wrenches(fext_in.data(), T, model.num_bodies);
+  check_mocap_rows(model, mocap_in.data(), T);
   const auto size = [](int number) { return static_cast<std::size_t>(number); };
   const auto bodies = size(model.num_bodies);
   const Rows u_held = held(u_in.data(), 1, size(T), size(model.nu), count);
   const Rows tau_held = held(tau_in.data(), 1, size(T), size(model.nv), count);
   const Rows fext_held = held(fext_in.data(), 1, size(T), 6 * bodies, count);
+  const Rows mocap_held = held(mocap_in.data(), 1, size(T), mocap_size(model), count);
 
   RolloutInput input{q_in.data(), v_in.data(), u_held.data, tau_held.data};
   input.steps = T * count;
   input.fext = fext_held.data;
+  input.mocap = mocap_held.data;
   RolloutOptions options;
   options.checkpoint_every = positive("checkpoint_every", checkpoint_every);
   if (memory_budget) {
@@ -174,6 +179,7 @@ RolloutCotangent reverse(const Trajectory& t, nb::handle dQ, nb::handle dV, cons
   check_finite_rows("dV", dv_in.data(), T + 1, model.nv);
   Names parameters = parameters_of(wrt);
   const bool wants_fext = take_fext(parameters);
+  const WantedCotangents wanted{wants_fext, take_mocap(parameters)};
   const OutputWeights weights(model, outputs, T + 1);
 
   const auto states = static_cast<std::size_t>(T + 1), nv = static_cast<std::size_t>(model.nv);
@@ -182,31 +188,34 @@ RolloutCotangent reverse(const Trajectory& t, nb::handle dQ, nb::handle dV, cons
   const Rows w = spread(any ? weights.values.data() : nullptr, 1, states,
                         static_cast<std::size_t>(weights.set.tangent_size()), t.substeps);
   RolloutCotangent g = Watch(progress).run([&](const Progress& watch) {
-    return any ? vjp(t.all, {q.data, v.data, &weights.set, w.data}, parameters, watch, wants_fext)
-               : vjp(t.all, q.data, v.data, parameters, watch, nullptr, wants_fext);
+    return any ? vjp(t.all, {q.data, v.data, &weights.set, w.data}, parameters, watch, wanted)
+               : vjp(t.all, q.data, v.data, parameters, watch, nullptr, wanted);
   });
 
   const auto rows = static_cast<std::size_t>(T);
   fold(g.u, rows, static_cast<std::size_t>(g.nu), t.substeps);
   fold(g.tau, rows, static_cast<std::size_t>(g.nv), t.substeps);
   if (g.wants_fext) fold(g.fext, rows, 6 * static_cast<std::size_t>(g.num_bodies), t.substeps);
+  if (g.wants_mocap) fold(g.mocap, rows, mocap_tangent_size(model), t.substeps);
   g.steps = T;
   return g;
 }
 
 nb::object forward(const Trajectory& trajectory, nb::handle dq0, nb::handle dv0, nb::handle dU, nb::handle dtau,
-                   nb::handle dparameters, nb::handle progress) {
+                   nb::handle dparameters, nb::handle dmocap, nb::handle progress) {
   const Rollout& r = trajectory.all;
   const Model& model = *r.model;
   const int T = trajectory.rows(), substeps = trajectory.substeps;
   const OptionalArray q(dq0, "dq0", {model.nv}), v(dv0, "dv0", {model.nv}), u_in(dU, "dU", {T, model.nu}),
-      tau_in(dtau, "dtau", {T, model.nv});
+      tau_in(dtau, "dtau", {T, model.nv}), mocap_in(dmocap, "dmocap", {T, num_mocap(model), 6});
   check_finite_rows("dU", u_in.data(), T, model.nu);
   check_finite_rows("dtau", tau_in.data(), T, model.nv);
   const auto size = [](int number) { return static_cast<std::size_t>(number); };
   const Rows u = held(u_in.data(), 1, size(T), size(model.nu), substeps);
   const Rows tau = held(tau_in.data(), 1, size(T), size(model.nv), substeps);
-  RolloutTangent tangent{q.data(), v.data(), u.data, tau.data, {}, {}};
+  if (mocap_in.data()) mocap_in.finite("dmocap");
+  const Rows mocap = held(mocap_in.data(), 1, size(T), mocap_tangent_size(model), substeps);
+  RolloutTangent tangent{q.data(), v.data(), u.data, tau.data, {}, {}, mocap.data};
   if (!dparameters.is_none()) {
     if (!nb::isinstance<nb::dict>(dparameters))
       throw nb::type_error("dparameters: expected a dict of names and values");
@@ -233,7 +242,7 @@ void keep_rows(RolloutJacobian& J, const Trajectory& t) {
   const auto steps = static_cast<std::size_t>(t.all.steps), ld = static_cast<std::size_t>(J.ld);
   for (auto& block : J.blocks) {
     const std::size_t width = static_cast<std::size_t>(block.columns) * ld;
-    const bool of_steps = (block.name == "u" || block.name == "tau") && width > 0;
+    const bool of_steps = (block.name == "u" || block.name == "tau" || block.name == "mocap") && width > 0;
     std::vector<double> kept;
     for (int state = 0; state < J.states; state += t.substeps) {
       const double* first = block.columns_T.data() + static_cast<std::size_t>(state) * width;
@@ -279,8 +288,16 @@ nb::object fext_of(const RolloutCotangent& g) {
   return out;
 }
 
+nb::object mocap_of(const RolloutCotangent& g) {
+  nb::object out;
+  double* to = new_array<double>({g.steps, g.num_mocap, 6}, "float64", out);
+  std::copy(g.mocap.begin(), g.mocap.end(), to);
+  return out;
+}
+
 nb::object item(const RolloutCotangent& g, const std::string& name) {
   if (name == "fext" && g.wants_fext) return fext_of(g);
+  if (name == "mocap" && g.wants_mocap) return mocap_of(g);
   if (name == "q0") return to_numpy(g.q0);
   if (name == "v0") return to_numpy(g.v0);
   if (name == "u") return to_numpy(g.u.data(), g.steps, g.nu, g.nu);
@@ -313,6 +330,11 @@ void bind_cotangent(nb::module_& module) {
       "fext", [](const RolloutCotangent& g) { return g.wants_fext ? fext_of(g) : nb::object(nb::none()); },
       nb::sig("def fext(self) -> numpy.ndarray | None"),
       "(T, num_bodies, 6) with respect to the world forces and torques on bodies, if wrt had \"fext\"; else None.");
+  cls.def_prop_ro(
+      "mocap", [](const RolloutCotangent& g) { return g.wants_mocap ? mocap_of(g) : nb::object(nb::none()); },
+      nb::sig("def mocap(self) -> numpy.ndarray | None"),
+      "(T, m, 6) with respect to position and rotation vector of each mocap body in each step, as the parameter "
+      "body_placement/<body>, if wrt had \"mocap\"; else None.");
   cls.def("__getitem__", &item, nb::arg("name"), nb::sig("def __getitem__(self, name: str) -> numpy.ndarray"),
           "(size,) gradient of a parameter of `wrt`, summed over the steps; 'q0', 'v0', 'u', 'tau' too. KeyError "
           "otherwise.")
@@ -414,7 +436,8 @@ void bind_products(nb::class_<Trajectory>& cls) {
               "collections.abc.Callable[[int, int], object] | None = None) -> RolloutCotangent"),
       "Reverse mode: cotangents (T + 1, nv) of q (tangent space) and v (None: zero) to the RolloutCotangent of q0, "
       "v0, u, tau and "
-      "of the parameters named in wrt; of fext where wrt has \"fext\". outputs: cotangents (T + 1, tangent_size) "
+      "of the parameters named in wrt; of fext and of the poses of mocap bodies where wrt has \"fext\" and "
+      "\"mocap\". outputs: cotangents (T + 1, tangent_size) "
       "of outputs by name (Rollout.output), "
       "which add to them. Steps that were not kept are run once more, with the same bits.\n\nValueError: NaN in a "
       "cotangent, wrong "
@@ -423,13 +446,15 @@ void bind_products(nb::class_<Trajectory>& cls) {
       "stopped.");
   cls.def(
       "jvp", &forward, nb::arg("dq0") = nb::none(), nb::arg("dv0") = nb::none(), nb::arg("dU") = nb::none(),
-      nb::arg("dtau") = nb::none(), nb::arg("dparameters") = nb::none(), nb::kw_only(),
+      nb::arg("dtau") = nb::none(), nb::arg("dparameters") = nb::none(), nb::kw_only(), nb::arg("dmocap") = nb::none(),
       nb::arg("progress") = nb::none(),
-      nb::sig("def jvp(self, dq0: numpy.typing.ArrayLike | None = None, dv0: numpy.typing.ArrayLike | None = None, dU: "
-              "numpy.typing.ArrayLike | None = None, dtau: numpy.typing.ArrayLike | None = None, dparameters: "
-              "dict[str, numpy.typing.ArrayLike] | None = None, *, progress: bool | collections.abc.Callable[[int, "
-              "int], object] | None = None) -> tuple[numpy.ndarray, numpy.ndarray]"),
-      "Forward mode: tangents dq0, dv0 (nv,), dU (T, nu), dtau (T, nv) and of parameters by name (None: zero) to those "
+      nb::sig(
+          "def jvp(self, dq0: numpy.typing.ArrayLike | None = None, dv0: numpy.typing.ArrayLike | None = None, dU: "
+          "numpy.typing.ArrayLike | None = None, dtau: numpy.typing.ArrayLike | None = None, dparameters: "
+          "dict[str, numpy.typing.ArrayLike] | None = None, *, dmocap: numpy.typing.ArrayLike | None = None, progress: "
+          "bool | collections.abc.Callable[[int, int], object] | None = None) -> tuple[numpy.ndarray, numpy.ndarray]"),
+      "Forward mode: tangents dq0, dv0 (nv,), dU (T, nu), dtau (T, nv), of parameters by name and dmocap (T, m, 6), as "
+      "RolloutCotangent.mocap (None: zero), to those "
       "(T + 1, nv) "
       "of q and v. Errors as vjp.");
   cls.def(
@@ -437,9 +462,11 @@ void bind_products(nb::class_<Trajectory>& cls) {
       nb::arg("progress") = nb::none(),
       nb::sig("def jacobian(self, wrt: list[str] = ['q0', 'v0'], all_states: bool = True, *, progress: bool | "
               "collections.abc.Callable[[int, int], object] | None = None) -> dict[str, numpy.ndarray]"),
-      "Forward mode: {name: (T + 1, 2 nv, k)} d(q_t, v_t)/d(name) in tangent space, for 'q0', 'v0', 'u', 'tau' and "
+      "Forward mode: {name: (T + 1, 2 nv, k)} d(q_t, v_t)/d(name) in tangent space, for 'q0', 'v0', 'u', 'tau', "
+      "'mocap' and "
       "names of parameters; all_states=False: (2 nv, k) of the last state. k: nv for q0 and v0, T nu for u and T nv "
-      "for tau (the step first: [..., t * nu + i]; 'u' of all states takes 16 T^2 nu nv bytes, and with substeps 16 (T "
+      "for tau and 6 T m for mocap (the step first: [..., t * nu + i]; 'u' of all states takes 16 T^2 nu nv bytes, and "
+      "with substeps 16 (T "
       "substeps)^2 nu nv: those of a row are added up at the end), a parameter's size. Read-only. Errors as vjp.");
 }
 
@@ -460,7 +487,8 @@ void bind_matrices(nb::class_<Trajectory>& cls) {
               "object] | None = None) -> RolloutLinearization"),
       "The Jacobian of every step, as Simulator.derivatives gave it there: A, B = r.linearize() are (T, 2 nv, 2 nv) "
       "and (T, 2 nv, nu), for LQR and its kin. wrt: names of parameters, whose columns l[name] (T, 2 nv, size) are "
-      "wanted too. Steps that were not kept are run once more.\n\nValueError: unknown parameter. RuntimeError names a "
+      "wanted too; 'body_placement/<body>' for the poses of mocap bodies. Steps that were not kept are run once "
+      "more.\n\nValueError: unknown parameter. RuntimeError names a "
       "step whose numbers overflowed. KeyboardInterrupt: it can be stopped.");
 }
 
@@ -475,19 +503,21 @@ void bind_rollout(nb::module_& module, nb::class_<SimulatorObject>& simulator) {
   simulator.def(
       "rollout", exclusive(&run), nb::arg("q0"), nb::arg("v0"), nb::arg("U") = nb::none(), nb::kw_only(),
       nb::arg("steps") = nb::none(), nb::arg("tau") = nb::none(), nb::arg("fext") = nb::none(),
-      nb::arg("substeps").none() = 1, nb::arg("checkpoint_every") = nb::none(), nb::arg("memory_budget") = nb::none(),
-      nb::arg("keep_factors") = true, nb::arg("progress") = nb::none(),
+      nb::arg("mocap") = nb::none(), nb::arg("substeps").none() = 1, nb::arg("checkpoint_every") = nb::none(),
+      nb::arg("memory_budget") = nb::none(), nb::arg("keep_factors") = true, nb::arg("progress") = nb::none(),
       nb::sig("def rollout(self, q0: numpy.typing.ArrayLike, v0: numpy.typing.ArrayLike, U: numpy.typing.ArrayLike | "
               "None = None, *, steps: int | None = None, tau: numpy.typing.ArrayLike | None = None, fext: "
-              "numpy.typing.ArrayLike | None = None, substeps: int = 1, checkpoint_every: int | None = None, "
-              "memory_budget: float | None "
+              "numpy.typing.ArrayLike | None = None, mocap: numpy.typing.ArrayLike | None = None, substeps: int = 1, "
+              "checkpoint_every: int | None = None, memory_budget: float | None "
               "= None, keep_factors: bool = True, progress: bool | "
               "collections.abc.Callable[[int, int], object] | None = None) -> Rollout"),
       "T steps from (q0, v0) under U (T, nu), extra joint forces tau (T, nv) and wrenches fext (T, num_bodies, 6) as "
-      "Simulator.step, or `steps` steps without. "
+      "Simulator.step, or `steps` steps without. mocap: (T, m, 7), where the m mocap bodies are in each step, as "
+      "Simulator.step; they stay at the last pose. "
       "Starts from reset(); afterwards status, contacts, output and derivatives are those of its last step. Returns a "
       "Rollout, which leaves the simulator alone.\n\n"
-      "substeps: each row of U, tau and fext is held for so many steps of the time step, and everything that the "
+      "substeps: each row of U, tau, fext and mocap is held for so many steps of the time step, and everything that "
+      "the "
       "Rollout says is of the T + 1 states at which they change: a controller at 50 Hz on steps of 1 ms has "
       "substeps=20. "
       "What checkpoint_every, progress and a cotangent's `ambiguous` count, and errors name, are substeps. "

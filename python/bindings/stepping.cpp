@@ -12,6 +12,7 @@
 #include "arrays.hpp"
 #include "coulomb/contact_problem.hpp"
 #include "coulomb/model/name_hints.hpp"
+#include "coulomb/stepping/mocap.hpp"
 #include "coulomb/stepping/outputs/step_outputs.hpp"
 #include "coulomb/stepping/step_options.hpp"
 #include "coulomb/stepping/step_record.hpp"
@@ -25,19 +26,11 @@ namespace coulomb::python {
 namespace {
 
 /// (n, 7): positions and quaternions of the mocap bodies.
-ArrayOut mocap_poses(const Model& model) {
+ArrayOut poses_of(const Model& model) {
+  const std::vector<double> poses = mocap_poses(model);
   ArrayOut out = new_array(static_cast<Py_ssize_t>(model.mocap_bodies.size()), 7);
-  for (std::size_t i = 0; i < model.mocap_bodies.size(); ++i) {
-    const int body = model.mocap_bodies[i];
-    std::copy_n(&model.body_pos[3 * body], 3, out.data + 7 * i);
-    std::copy_n(&model.body_quat[4 * body], 4, out.data + 7 * i + 3);
-  }
+  std::copy(poses.begin(), poses.end(), out.data);
   return out;
-}
-
-void move_mocap_bodies(Simulator& sim, const double* poses) {
-  const std::vector<int> bodies = sim.model().mocap_bodies;
-  for (std::size_t i = 0; i < bodies.size(); ++i) sim.move_body(bodies[i], poses + 7 * i, poses + 7 * i + 3);
 }
 
 void move_body(Simulator& sim, const std::string& name, nb::handle position, nb::handle quaternion) {
@@ -63,13 +56,12 @@ nb::object step(Simulator& sim, nb::handle q, nb::handle v, nb::handle u, nb::ha
   } else {
     // An error leaves the bodies where they were.
     const ArrayIn poses(mocap, "mocap", {static_cast<Py_ssize_t>(model.mocap_bodies.size()), 7});
-    poses.finite("mocap");
-    const ArrayOut before = mocap_poses(model);
+    const std::vector<double> before = mocap_poses(model);
+    sim.move_mocap_bodies(poses.data());
     try {
-      move_mocap_bodies(sim, poses.data());
       take_step();
     } catch (...) {
-      move_mocap_bodies(sim, before.data);
+      sim.move_mocap_bodies(before.data());
       throw;
     }
   }
@@ -153,7 +145,7 @@ nb::class_<SimulatorObject> bind_simulator(nb::module_& module) {
           "(3,) m, quaternion (4,) w x y z. It stands still within a step: what lies on it is not carried along. The "
           "simulator then has a model of its own (Simulator.model), and the last step no derivative. Parameter "
           "'body_placement/<body>'.\n\nValueError: names the body, or the argument and its value.");
-  cls.def_prop_ro("mocap", exclusive(+[](Simulator& sim) { return mocap_poses(sim.model()).array; }),
+  cls.def_prop_ro("mocap", exclusive(+[](Simulator& sim) { return poses_of(sim.model()).array; }),
                   nb::sig("def mocap(self) -> numpy.ndarray"),
                   "(n, 7) positions (m) and quaternions (w x y z) of Model.mocap_bodies.");
   bind_rollout(module, cls);

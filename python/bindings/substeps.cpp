@@ -43,7 +43,7 @@ int substeps_of(nb::handle substeps, std::int64_t rows) {
   if (count >= 1 && count <= most) return static_cast<int>(count);
   throw nb::value_error((std::string("substeps: got ") + nb::repr(substeps).c_str() +
                          ", expected a number of steps from 1 to " + std::to_string(most) +
-                         ", for which each row of U, tau and fext is held")
+                         ", for which each row of inputs is held")
                             .c_str());
 }
 

@@ -3,7 +3,7 @@
 Automatic differentiation repeats, reorders and drops calls. So a step here is that of a simulator after reset(), and
 a rollout starts from reset() as Simulator.rollout does; both run in private simulators with the model and options of
 the one that is given, which stays as it is. Every array has one row per environment: q (n, nq), v (n, nv), u (n, nu),
-tau (n, nv), fext (n, num_bodies, 6), parameters (n, size). Rows go in and come out as numbers of q (_coordinates.py); quaternions are scaled
+tau (n, nv), fext (n, num_bodies, 6), mocap (n, m, 7), parameters (n, size). Rows go in and come out as numbers of q (_coordinates.py, of poses: _poses.py); quaternions are scaled
 to unit length on the way in.
 """
 
@@ -22,11 +22,12 @@ import weakref
 
 import numpy as np
 
+from . import _poses
 from ._coordinates import Coordinates, turn
 from ._core import BatchSimulator, Simulator
 
 _STEP_INPUTS = ("q", "v", "u", "tau")  # gradients by these come unasked
-_INPUTS = (*_STEP_INPUTS, "fext")  # of a step, beside parameters
+_INPUTS = (*_STEP_INPUTS, "fext", "mocap")  # of a step, beside parameters
 _KEPT = 16  # simulators, models, sets of environments that are remembered
 
 
@@ -105,6 +106,7 @@ class Functional(NamedModel):
         super().__init__(sim.model)
         self.sim = sim  # held, so that its id stays its own
         self.options = dict(sim.options, timestep=sim.timestep, exclude_neutral_overlaps=False)
+        self.placements = [f"body_placement/{self.model.body_names[body]}" for body in self.model.mocap_bodies]
         self.reaches_back = self.options["stepper"] == "bdf2"  # steps of a rollout depend on two states
         self.lock = threading.RLock()  # callbacks may come from several threads
         self._models, self._environments = _Recent(), _Recent()
@@ -115,6 +117,7 @@ class Functional(NamedModel):
             "U": (steps, self.model.nu),
             "tau": (steps, self.model.nv),
             "fext": (steps, self.model.num_bodies, 6),
+            "mocap": (steps, len(self.placements), 7),
         }
 
     def number_of_steps(self, steps, shapes):
@@ -128,14 +131,19 @@ class Functional(NamedModel):
                 raise ValueError(f"steps: got {steps}, but {name} has {rows} rows")
             steps = rows
         if steps is None:
-            raise ValueError("steps: needed when U is None (and tau and fext)")
+            raise ValueError("steps: needed when U is None (and tau, fext and mocap)")
         if isinstance(steps, bool) or not isinstance(steps, (int, np.integer)) or steps < 0:
             raise ValueError(f"steps: got {steps!r}, expected a number of steps")
         return steps
 
-    def environments(self, n, parameters):
-        """n Environments with these parameters: name to (n, size). The last ones are kept by value."""
-        key = (n, *((name, value.tobytes()) for name, value in sorted(parameters.items())))
+    def environments(self, n, parameters, posed=False):
+        """n Environments with these parameters: name to (n, size). The last ones are kept by value. posed: mocap bodies are given poses
+        in every call; others stay where the model has them.
+        """
+        for name in self.placements if posed else ():
+            if name in parameters:
+                raise ValueError(f"parameters['{name}']: mocap gives the pose of this body; take one of them")
+        key = (n, posed, *((name, value.tobytes()) for name, value in sorted(parameters.items())))
         found = self._environments.make(key, lambda: Environments(self, n, parameters))
         while len(self._environments) > 2 and sum(e.n for e in self._environments.values()) > max(_KEPT, 2 * n):
             self._environments.popitem(last=False)
@@ -219,7 +227,7 @@ class Environments:
         """q1 (n, nq), v1 (n, nv). x: an Inputs."""
         self.last = None
         self.batch.reset()
-        out = self.batch.step(x.q, x.v, x.u, x.tau, x.fext)
+        out = self.batch.step(x.q, x.v, x.u, x.tau, x.fext, mocap=x.mocap)
         self.last = x
         return out
 
@@ -232,31 +240,48 @@ class Environments:
         return np.array(self.batch.status.converged)
 
     def step_vjp(self, x, q1, dq1, dv1, wrt, outputs=None):
-        """Cotangents of the numbers of q1 and v1 to those of "q", "v", "u", "tau" and of wrt's parameters, and of "fext"
-        where wrt has it. outputs: cotangents of outputs (Readings.cotangents), or None.
+        """Cotangents of the numbers of q1 and v1 to those of "q", "v", "u", "tau" and of wrt's parameters, and of "fext" and
+        "mocap" where wrt has them. outputs: cotangents of outputs (Readings.cotangents), or None.
         """
         if self.last is not x:
             self.step(x)
-        g = self.batch.vjp(self.coordinates.tangent_of_cotangent(q1, dq1), dv1, wrt, outputs=outputs)
-        out = {name: getattr(g, name) for name in ("q", "v", "u", "tau")} | {name: g[name] for name in wrt}
+        asked = self._asked(wrt)
+        g = self.batch.vjp(self.coordinates.tangent_of_cotangent(q1, dq1), dv1, asked, outputs=outputs)
+        out = {name: getattr(g, name) for name in ("q", "v", "u", "tau")}
+        out |= {name: g[name] for name in wrt if name != "mocap"}
+        if "mocap" in wrt:
+            out["mocap"] = _poses.gradient_of_tangent(x.mocap, x.mocap_lengths, self._of_poses(g))
         out["q"] = self.coordinates.gradient_of_tangent(x.q, x.lengths, out["q"])
         return out
 
+    def _asked(self, wrt):
+        """Names of wrt as a step knows them: poses of mocap bodies are parameters."""
+        return [name for name in wrt if name != "mocap"] + (self.functional.placements if "mocap" in wrt else [])
+
+    def _of_poses(self, found):
+        """(n, ..., m, 6): the parts of the mocap bodies' placements in a result."""
+        parts = [found[name] for name in self.functional.placements]
+        return np.stack(parts, axis=-2) if parts else np.zeros((self.n, 0, 6))
+
     def step_jacobian(self, x, wrt, readings=None):
-        """q1, v1, readings y or None, and by name of wrt ("q", "v", "u", "tau", "fext", parameters) the matrices (n, nq + nv,
+        """q1, v1, readings y or None, and by name of wrt ("q", "v", "u", "tau", "fext", "mocap", parameters) the matrices (n, nq + nv,
         size) of the numbers of (q1, v1); with readings (Readings) the rows of y follow: (n, nq + nv + ny, size).
         """
         q1, v1 = self.step(x)
         y = self.readings(readings.names) if readings else None
-        return q1, v1, y, self._jacobian(x.q, x.lengths, q1, wrt, None, readings, y)
+        poses = _poses.block_projection(x.mocap, x.mocap_lengths) if "mocap" in wrt else None
+        return q1, v1, y, self._jacobian(x.q, x.lengths, q1, wrt, None, readings, y, poses)
 
-    def _jacobian(self, q, lengths, q1, wrt, previous=None, readings=None, y=None):
-        """previous: the q before q, where "previous" is wanted too."""
+    def _jacobian(self, q, lengths, q1, wrt, previous=None, readings=None, y=None, poses=None):
+        """previous: the q before q, where "previous" is wanted too. poses: _poses.block_projection, where "mocap" is."""
         nv = self.coordinates.nv
-        d = self.batch.derivatives([name for name in wrt if name not in _INPUTS])
+        d = self.batch.derivatives([name for name in self._asked(wrt) if name not in _INPUTS])
         blocks = {"q": d.A[..., :nv], "v": d.A[..., nv:], "u": d.B, "tau": d.B_tau}
         if "fext" in wrt:
             blocks["fext"] = self._wrench_columns()
+        if "mocap" in wrt:
+            parts = [d[name] for name in self.functional.placements]
+            blocks["mocap"] = np.concatenate(parts, axis=-1) if parts else np.zeros((self.n, 2 * nv, 0))
         if previous is not None:
             blocks["previous"] = np.zeros_like(d.A) if d.A_previous is None else d.A_previous
         wrt = [*wrt, "previous"] if previous is not None else wrt
@@ -274,6 +299,8 @@ class Environments:
             J = np.concatenate(rows, axis=1)
             if name == "q":
                 J = J @ self.coordinates.projection(q, lengths)
+            elif name == "mocap":
+                J = J @ poses
             elif name == "previous":
                 P = self.coordinates.projection(previous, np.ones_like(lengths))
                 J = np.concatenate([J[..., :nv] @ P, J[..., nv:]], axis=-1)
@@ -293,7 +320,7 @@ class Environments:
 
     def _output_rows(self, readings, wrt):
         """Jacobians of the last step's outputs, (n, tangent size, size), by name of wrt."""
-        parameters = [name for name in wrt if name not in (*_STEP_INPUTS, "previous")]
+        parameters = [name for name in self._asked(wrt) if name not in (*_STEP_INPUTS, "previous")]
         rows = {name: [] for name in wrt}
         for output, (_, tangent_size) in zip(readings.names, readings.sizes):
             for k in range(tangent_size):
@@ -305,6 +332,8 @@ class Environments:
                         parts = [g.previous_q, g.previous_v]
                         parts = [np.zeros_like(g.v) if part is None else part for part in parts]
                         rows[name].append(np.concatenate(parts, axis=-1))
+                    elif name == "mocap":
+                        rows[name].append(self._of_poses(g).reshape(self.n, -1))
                     else:
                         value = getattr(g, name) if name in _STEP_INPUTS else g[name]
                         rows[name].append(value.reshape(self.n, -1))
@@ -325,6 +354,7 @@ class Environments:
                 steps=steps,
                 tau=_row(x.tau, i),
                 fext=_row(x.fext, i),
+                mocap=_row(x.mocap, i),
                 checkpoint_every=every,
             ),
             self.n,
@@ -334,7 +364,7 @@ class Environments:
 
     def rollout_vjp(self, x, trajectories, dQ, dV, wrt, outputs=None):
         """Cotangents (n, T + 1, .) of the numbers of Q and of V to those of "q", "v", "u", "tau" and the parameters of wrt, by
-        name, and of "fext" where wrt has it. outputs: cotangents of outputs (Readings.cotangents), or None.
+        name, and of "fext" and "mocap" where wrt has them. outputs: cotangents of outputs (Readings.cotangents), or None.
         """
         rows = trajectories.rows
         dW = self.coordinates.tangent_of_cotangent(np.stack([r.q for r in rows]), dQ)
@@ -348,11 +378,13 @@ class Environments:
             for name, key in [("q", "q0"), ("v", "v0"), ("u", "u"), ("tau", "tau"), *zip(wrt, wrt)]
         }
         out["q"] = self.coordinates.gradient_of_tangent(x.q, x.lengths, out["q"])
+        if "mocap" in out:
+            out["mocap"] = _poses.gradient_of_tangent(x.mocap, x.mocap_lengths, out["mocap"])
         return out
 
     def rollout_jacobians(self, x, steps, wrt, readings=None):
         """Q, V, converged (n, T), readings Y (n, T, ny) of the steps or None, and by name of wrt ("q", meaning the state; "u", "tau",
-        "fext"; parameters) the matrices (n, T, nq + nv + ny, size) of every step.
+        "fext", "mocap"; parameters) the matrices (n, T, nq + nv + ny, size) of every step.
 
         That of "q" is (n, T, nq + nv, nq + nv): by the numbers of the state (q, v) before the step. If reaches_back, "previous" is
         the same by the state before that one. T is at least 1."""
@@ -362,10 +394,12 @@ class Environments:
         self.batch.reset()
         for t in range(steps):
             inputs = [None if a is None else np.ascontiguousarray(a[:, t]) for a in (x.u, x.tau, x.fext)]
-            q, v = self.batch.step(qs[-1], vs[-1], *inputs)
+            mocap = None if x.mocap is None else np.ascontiguousarray(x.mocap[:, t])
+            q, v = self.batch.step(qs[-1], vs[-1], *inputs, mocap=mocap)
+            poses = _poses.block_projection(mocap, x.mocap_lengths[:, t]) if "mocap" in names else None
             before = qs[max(0, t - 1)] if self.functional.reaches_back else None
             y = self.readings(readings.names) if readings else None
-            matrices.append(self._jacobian(qs[-1], lengths, q, names, before, readings, y))
+            matrices.append(self._jacobian(qs[-1], lengths, q, names, before, readings, y, poses))
             converged.append(self.converged())
             ys.append(y)
             qs.append(q)
@@ -433,8 +467,8 @@ class _One:
     def status(self):
         return types.SimpleNamespace(converged=[self.sim.status.converged])
 
-    def step(self, Q, V, U, tau, fext):
-        q, v = self.sim.step(Q[0], V[0], _row(U, 0), _row(tau, 0), _row(fext, 0))
+    def step(self, Q, V, U, tau, fext, *, mocap=None):
+        q, v = self.sim.step(Q[0], V[0], _row(U, 0), _row(tau, 0), _row(fext, 0), mocap=_row(mocap, 0))
         return q[None], v[None]
 
     def output(self, names):
@@ -490,12 +524,15 @@ def _parallel(function, n):
 class Inputs:
     """Arguments of a step or a rollout, as rows of their own (nothing outside can change them)."""
 
-    def __init__(self, coordinates, q, v, u=None, tau=None, q_name="q", fext=None):
+    def __init__(self, coordinates, q, v, u=None, tau=None, q_name="q", fext=None, mocap=None):
         self.q, self.lengths = coordinates.normalized(q, q_name)
         self.v = np.array(v, dtype=float)
         self.u = None if u is None else np.array(u, dtype=float)
         self.tau = None if tau is None else np.array(tau, dtype=float)
         self.fext = None if fext is None else np.array(fext, dtype=float)
+        self.mocap = self.mocap_lengths = None
+        if mocap is not None:
+            self.mocap, self.mocap_lengths = _poses.normalized(mocap)
 
 
 def _row(array, i):

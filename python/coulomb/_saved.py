@@ -76,6 +76,8 @@ def reduce_batch(batch):
         memory=batch.memory,
         num_threads=batch._requested_threads,
     )
+    if batch.model.mocap_bodies:
+        state["mocap"] = batch.mocap
     return batch_of, (type(batch), state), getattr(batch, "__dict__", None)
 
 
@@ -87,6 +89,8 @@ def batch_of(cls, state):
     if any(model is not models[0] for model in models):
         batch._models = models
     batch.memory = state["memory"]
+    if "mocap" in state:
+        batch._move_mocap_bodies(state["mocap"])
     return batch
 
 

@@ -38,6 +38,8 @@ from ._functional import Inputs, functional
 
 __all__ = ["control_step", "output", "rollout", "step"]
 
+_OF_BODIES = ("fext", "mocap")  # inputs with an axis for bodies
+
 
 class _Call(collections.namedtuple("_Call", "inputs parameters readings")):
     """The part of a traced call that is not arrays: names of the inputs and of the parameters, in the order of the arrays; Readings
@@ -54,11 +56,12 @@ class _Call(collections.namedtuple("_Call", "inputs parameters readings")):
         return dict(zip(self.inputs, arrays)), dict(zip(self.parameters, arrays[count:]))
 
 
-def step(sim, q, v, u=None, tau=None, parameters=None, *, fext=None, outputs=None, return_status=False):
+def step(sim, q, v, u=None, tau=None, parameters=None, *, fext=None, mocap=None, outputs=None, return_status=False):
     """One step: (q1, v1), differentiable in every array.
 
     q (..., nq), v (..., nv), controls u (..., nu), joint forces tau (..., nv), wrenches on bodies fext (..., num_bodies, 6)
-    as in Simulator.step; None: zero. parameters: names of Model.parameters() to values (..., size), or a number where the
+    as in Simulator.step; None: zero. mocap (..., m, 7): poses of Model.mocap_bodies, as in Simulator.step, but with quaternions of any
+    length; None: where the model has them. parameters: names of Model.parameters() to values (..., size), or a number where the
     size is 1. outputs: a name or a list of names of Simulator.output, forces too; a further result, their readings (...,
     size) one after the other. return_status: a last result, bool (...): the step converged (StepStatus.converged). Where it
     did not, the derivative is that of the iterate that was used.
@@ -70,6 +73,8 @@ def step(sim, q, v, u=None, tau=None, parameters=None, *, fext=None, outputs=Non
     given = {"q": (q, (f.model.nq,)), "v": (v, (f.model.nv,)), "u": (u, (f.model.nu,)), "tau": (tau, (f.model.nv,))}
     if fext is not None:
         given["fext"] = (fext, (f.model.num_bodies, 6))
+    if mocap is not None:
+        given["mocap"] = (mocap, (len(f.placements), 7))
     names, rows = _arguments(f, given, parameters)
     readings = None if outputs is None else f.output_names(outputs, of_steps=True)[1]
     q1, v1, converged, *y = _step(f, _Call(tuple(given), names, readings), *rows)
@@ -86,6 +91,7 @@ def rollout(
     steps=None,
     tau=None,
     fext=None,
+    mocap=None,
     substeps=1,
     outputs=None,
     return_status=False,
@@ -93,7 +99,7 @@ def rollout(
     """A trajectory: Q (..., T + 1, nq), V (..., T + 1, nv), the initial state first; differentiable in every array.
 
     q0 (..., nq), v0 (..., nv), controls U (..., T, nu), joint forces tau (..., T, nv), wrenches on bodies fext (..., T,
-    num_bodies, 6); None: zero, for `steps` steps. substeps: each row of U, tau and fext is held
+    num_bodies, 6); None: zero, for `steps` steps. mocap (..., T, m, 7): as in step. substeps: each row of inputs is held
     for so many steps, as in Simulator.rollout. parameters: as in step. outputs: as in step; a further result (..., T + 1,
     size): at every state, or of a force in the step that ends there, zero in the first row. return_status: a last result,
     bool (..., T): each step converged.
@@ -102,7 +108,7 @@ def rollout(
     it.
     """
     f = functional(sim)
-    more = {"U": U, "tau": tau, "fext": fext}
+    more = {"U": U, "tau": tau, "fext": fext, "mocap": mocap}
     steps = f.number_of_steps(steps, {name: jnp.shape(value) for name, value in more.items() if value is not None})
     substeps = _substeps_of(substeps, steps)
     given = {"q0": (q0, (f.model.nq,)), "v0": (v0, (f.model.nv,))}
@@ -123,20 +129,32 @@ def rollout(
 
 
 def control_step(
-    sim, q, v, u=None, parameters=None, *, tau=None, fext=None, substeps=1, outputs=None, return_status=False
+    sim,
+    q,
+    v,
+    u=None,
+    parameters=None,
+    *,
+    tau=None,
+    fext=None,
+    mocap=None,
+    substeps=1,
+    outputs=None,
+    return_status=False,
 ):
     """(q1, v1): `substeps` steps with the inputs held, differentiable in every array: the last state of rollout with one row of
     inputs. Functions of JAX remember nothing, so that each control step starts from reset(); BatchSimulator.control_step and
     coulomb.torch.control_step go on from the last one.
 
-    q (..., nq), v (..., nv), u (..., nu), tau (..., nv), fext (..., num_bodies, 6); parameters, outputs, return_status: as in step.
+    q (..., nq), v (..., nv), u (..., nu), tau (..., nv), fext (..., num_bodies, 6), mocap (..., m, 7); parameters, outputs, return_status: as in
+    step.
     Raises as rollout.
     """
-    row = {"U": (u, 1), "tau": (tau, 1), "fext": (fext, 2)}
+    row = {"U": (u, 1), "tau": (tau, 1), "fext": (fext, 2), "mocap": (mocap, 2)}
     inputs = {name: x if x is None else jnp.expand_dims(jnp.asarray(x), -1 - core) for name, (x, core) in row.items()}
     steps = 1 if all(x is None for x in inputs.values()) else None
     more = {"outputs": outputs, "return_status": return_status, "substeps": substeps, "steps": steps}
-    Q, V, *rest = rollout(sim, q, v, inputs["U"], parameters, tau=inputs["tau"], fext=inputs["fext"], **more)
+    Q, V, *rest = rollout(sim, q, v, inputs.pop("U"), parameters, **inputs, **more)
     status = [rest.pop()[..., 0]] if return_status else []
     return (Q[..., -1, :], V[..., -1, :], *(y[..., -1, :] for y in rest), *status)
 
@@ -276,7 +294,7 @@ def _step(f, call, *arrays):
     def rows(*arrays):
         with f.lock:
             inputs, parameters = call.split(arrays)
-            environments = f.environments(len(arrays[0]), parameters)
+            environments = f.environments(len(arrays[0]), parameters, "mocap" in inputs)
             q1, v1 = environments.step(Inputs(f.coordinates, **inputs))
             y = [environments.readings(call.readings.names)] if call.readings else []
             return [q1, v1, environments.converged(), *y]
@@ -292,7 +310,7 @@ def _step_jacobian(f, call, wrt, *arrays):
     def rows(*arrays):
         with f.lock:
             inputs, parameters = call.split(arrays)
-            environments = f.environments(len(arrays[0]), parameters)
+            environments = f.environments(len(arrays[0]), parameters, "mocap" in inputs)
             q1, v1, y, J = environments.step_jacobian(Inputs(f.coordinates, **inputs), wrt, call.readings)
             converged = environments.converged()
         return [q1, v1, converged, *([y] if call.readings else []), *(J[name] for name in wrt)]
@@ -321,15 +339,14 @@ def _step_rule(f, call, arrays, tangents):
 
 def _cores(call, steps=0):
     """Dimensions of every array after its leading axes; inputs of a rollout, but the initial state, have one more."""
-    own = {"fext": 2}
-    return tuple(own.get(n, 1) + (steps if n in ("u", "tau", "fext") else 0) for n in call.inputs) + (1,) * len(
-        call.parameters
-    )
+    own = {name: 2 for name in _OF_BODIES}
+    of_steps = ("u", "tau", *_OF_BODIES)
+    return tuple(own.get(n, 1) + (steps if n in of_steps else 0) for n in call.inputs) + (1,) * len(call.parameters)
 
 
 def _sizes(call, arrays):
     """Numbers (of a step) of each input and parameter, by name."""
-    return {n: a.shape[-1] * (a.shape[-2] if n == "fext" else 1) for n, a in zip(call.names, arrays)}
+    return {n: a.shape[-1] * (a.shape[-2] if n in _OF_BODIES else 1) for n, a in zip(call.names, arrays)}
 
 
 def _shape_of(readings, *steps):
@@ -338,8 +355,8 @@ def _shape_of(readings, *steps):
 
 
 def _flat(tangent, name):
-    """Wrenches of all bodies as one axis."""
-    return tangent.reshape(*tangent.shape[:-2], -1) if name == "fext" else tangent
+    """Wrenches or poses of all bodies as one axis."""
+    return tangent.reshape(*tangent.shape[:-2], -1) if name in _OF_BODIES else tangent
 
 
 # --- a trajectory --------------------------------------------------------------------------------------------------
@@ -354,7 +371,7 @@ def _rollout(f, call, *arrays):
         with f.lock:
             inputs, parameters = call.split(arrays)
             x = Inputs(f.coordinates, **inputs, q_name="q0")
-            Q, V, trajectories = f.environments(len(x.q), parameters).rollout(x, steps)
+            Q, V, trajectories = f.environments(len(x.q), parameters, "mocap" in inputs).rollout(x, steps)
             Y = [trajectories.readings(call.readings.names)] if call.readings else []
         return [Q, V, trajectories.converged(), *Y]
 
@@ -377,7 +394,7 @@ def _rollout_jacobians(f, call, wrt, *arrays):
         with f.lock:
             inputs, parameters = call.split(arrays)
             x = Inputs(f.coordinates, **inputs, q_name="q0")
-            environments = f.environments(len(x.q), parameters)
+            environments = f.environments(len(x.q), parameters, "mocap" in inputs)
             Q, V, converged, Y, J = environments.rollout_jacobians(x, steps, asked, readings)
             of_outputs = _first_readings(f, readings, x, parameters, Y) if readings else []
         start = f.coordinates.expansion(x.q) @ f.coordinates.projection(x.q, x.lengths)
@@ -429,7 +446,7 @@ def _rollout_rule(f, call, arrays, tangents):
     dv0 = inputs["v"] if "v" in needed else jnp.zeros_like(V[..., 0, :])
     forcing = jnp.zeros(A.shape[:-1], A.dtype)
     for name, matrix in zip(wrt, J):
-        each = name in ("u", "tau", "fext")
+        each = name in ("u", "tau", *_OF_BODIES)
         tangent = _flat(inputs[name], name)
         forcing += jnp.einsum("...tij,...tj->...ti" if each else "...tij,...j->...ti", matrix, tangent)
     nx = f.model.nq + f.model.nv

@@ -30,17 +30,19 @@ import weakref
 import numpy as np
 import torch
 
+from . import _poses
 from ._core import BatchSimulator, _substeps_of
 from ._functional import Inputs, NamedModel, functional
 
 __all__ = ["control_step", "output", "rollout", "step"]
 
 
-def step(sim, q, v, u=None, tau=None, parameters=None, *, fext=None, outputs=None, return_status=False):
+def step(sim, q, v, u=None, tau=None, parameters=None, *, fext=None, mocap=None, outputs=None, return_status=False):
     """One step: (q1, v1), differentiable in every tensor.
 
     q (..., nq), v (..., nv), controls u (..., nu), joint forces tau (..., nv), wrenches on bodies fext (..., num_bodies, 6)
-    as in Simulator.step; None: zero. parameters: names of Model.parameters() to values (..., size), or a number where the
+    as in Simulator.step; None: zero. mocap (..., m, 7): poses of Model.mocap_bodies, as in Simulator.step, but with quaternions of any
+    length; None: where the model has them. parameters: names of Model.parameters() to values (..., size), or a number where the
     size is 1; the model is made anew only when a value changed. outputs: a name or a list of names of Simulator.output,
     forces too; a further result, their readings (..., size) one after the other. return_status: a last result, bool (...):
     the step converged (StepStatus.converged). Where it did not, the gradient is that of the iterate that was used.
@@ -51,7 +53,8 @@ def step(sim, q, v, u=None, tau=None, parameters=None, *, fext=None, outputs=Non
     f = functional(sim)
     model = f.model
     sizes = {"q": model.nq, "v": model.nv, "u": model.nu, "tau": model.nv, "fext": (model.num_bodies, 6)}
-    given = {"q": q, "v": v, "u": u, "tau": tau, "fext": fext}
+    sizes["mocap"] = (len(model.mocap_bodies), 7)
+    given = {"q": q, "v": v, "u": u, "tau": tau, "fext": fext, "mocap": mocap}
     call = _Arguments(sim, given, sizes, parameters)
     readings = None if outputs is None else f.output_names(outputs, of_steps=True)[1]
     results = _Step.apply(call.functional, call.names, readings, return_status, *call.rows)
@@ -68,6 +71,7 @@ def rollout(
     steps=None,
     tau=None,
     fext=None,
+    mocap=None,
     substeps=1,
     outputs=None,
     return_status=False,
@@ -75,7 +79,7 @@ def rollout(
     """A trajectory: Q (..., T + 1, nq), V (..., T + 1, nv), the initial state first; differentiable in every tensor.
 
     q0 (..., nq), v0 (..., nv), controls U (..., T, nu), joint forces tau (..., T, nv), wrenches on bodies fext (..., T,
-    num_bodies, 6); None: zero, for `steps` steps. substeps: each row of U, tau and fext is held
+    num_bodies, 6); None: zero, for `steps` steps. mocap (..., T, m, 7): as in step. substeps: each row of inputs is held
     for so many steps, as in Simulator.rollout. parameters: as in step. outputs: as in step; a further result (..., T + 1,
     size): at every state, or of a force in the step that ends there, zero in the first row. return_status: a last result,
     bool (..., T): each step converged. Gradients by one sweep backward over the trajectory.
@@ -84,14 +88,14 @@ def rollout(
     """
     _refuse_transforms("coulomb.torch.rollout")
     f = functional(sim)
-    given = {"U": U, "tau": tau, "fext": fext}
+    given = {"U": U, "tau": tau, "fext": fext, "mocap": mocap}
     given = {name: None if value is None else _tensor(name, value) for name, value in given.items()}
     steps = f.number_of_steps(steps, {name: tuple(t.shape) for name, t in given.items() if t is not None})
     substeps = _substeps_of(substeps, steps)
     sizes = {"q0": (f.model.nq,), "v0": (f.model.nv,), **f.step_shapes(steps)}
     call = _Arguments(sim, {"q0": q0, "v0": v0, **given}, sizes, parameters)
     readings = None if outputs is None else f.output_names(outputs, of_steps=True)[1]
-    rows = [_held(row, 1, substeps) if k in (2, 3, 4) else row for k, row in enumerate(call.rows)]  # U, tau, fext
+    rows = [_held(row, 1, substeps) if k in (2, 3, 4, 5) else row for k, row in enumerate(call.rows)]  # those of steps
     results = _Rollout.apply(call.functional, call.names, steps * substeps, readings, return_status, *rows)
     results = [result[:, ::substeps] for result in results[: 2 + bool(readings)]] + [
         result.reshape(len(result), steps, substeps).all(-1) for result in results[2 + bool(readings) :]
@@ -108,6 +112,7 @@ def control_step(
     *,
     tau=None,
     fext=None,
+    mocap=None,
     substeps=1,
     mask=None,
     outputs=None,
@@ -115,7 +120,8 @@ def control_step(
 ):
     """(Q1, V1): BatchSimulator.control_step of `batch`, differentiable in every tensor: what policies are learned with.
 
-    Q (n, nq), V (n, nv), U (n, nu), tau (n, nv), fext (n, num_bodies, 6); None: zero. They are held for `substeps` steps. Every
+    Q (n, nq), V (n, nv), U (n, nu), tau (n, nv), fext (n, num_bodies, 6); None: zero. mocap (n, m, 7): poses of the mocap bodies;
+    None: where they are. They are held for `substeps` steps. Every
     environment goes on from what it remembers of its last call; batch.reset(mask) makes those of a mask start cold, and
     where their rows of Q and V are new ones no gradient crosses the reset. mask (n,) bool: environments that step; the
     others' rows are passed on, and so is their gradient. No step is run again for the gradient. Numbers that overflow on the
@@ -133,8 +139,9 @@ def control_step(
         raise TypeError(f"batch: expected a coulomb.BatchSimulator, got {type(batch).__name__}")
     state = _control_states.get(batch) or _ControlState.of(batch)
     n, model = state.n, state.model
-    given = {"Q": Q, "V": V, "U": U, "tau": tau, "fext": fext}
+    given = {"Q": Q, "V": V, "U": U, "tau": tau, "fext": fext, "mocap": mocap}
     sizes = {"Q": (model.nq,), "V": (model.nv,), "U": (model.nu,), "tau": (model.nv,), "fext": (model.num_bodies, 6)}
+    sizes["mocap"] = (len(model.mocap_bodies), 7)
     for name in ("Q", "V"):
         if given[name] is None:
             raise TypeError(f"{name}: got None")
@@ -317,15 +324,15 @@ class _Like:
 
 class _Step(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, functional, names, readings, status, q, v, u, tau, fext, *values):
-        inputs = (q, v, u, tau, fext)
+    def forward(ctx, functional, names, readings, status, q, v, u, tau, fext, mocap, *values):
+        inputs = (q, v, u, tau, fext, mocap)
         ctx.functional, ctx.names, ctx.likes = functional, names, [_Like(t) for t in (*inputs, *values)]
         ctx.parameters = {name: np.array(_numpy(t)) for name, t in zip(names, values)}
-        ctx.x = Inputs(functional.coordinates, *map(_numpy, inputs[:4]), fext=_numpy(fext))
+        ctx.x = Inputs(functional.coordinates, *map(_numpy, inputs[:4]), fext=_numpy(fext), mocap=_numpy(mocap))
         ctx.readings = readings
         _save(ctx, (*inputs, *values))
         with functional.lock:
-            environments = functional.environments(len(q), ctx.parameters)
+            environments = functional.environments(len(q), ctx.parameters, mocap is not None)
             q1, v1 = environments.step(ctx.x)
             ctx.y = environments.readings(readings.names) if readings else None
             converged = environments.converged() if status else None
@@ -336,13 +343,13 @@ class _Step(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, *gradients):
-        names = ("fext", *ctx.names)
+        names = ("fext", "mocap", *ctx.names)
         wrt = [name for name, needed in zip(names, ctx.needs_input_grad[8:]) if needed]
 
         def find():
             dq1, dv1, of_outputs = _cotangents(ctx, gradients)
             with ctx.functional.lock:
-                environments = ctx.functional.environments(len(ctx.x.q), ctx.parameters)
+                environments = ctx.functional.environments(len(ctx.x.q), ctx.parameters, ctx.x.mocap is not None)
                 g = environments.step_vjp(ctx.x, ctx.q1, dq1, dv1, wrt, of_outputs)
             return _gradients(ctx, 4, [g.get(name) for name in ("q", "v", "u", "tau", *names)])
 
@@ -421,13 +428,14 @@ class _ControlCall:
 
 class _ControlStep(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, call, q, v, u, tau, fext, *values):
-        inputs = (q, v, u, tau, fext)
+    def forward(ctx, call, q, v, u, tau, fext, mocap, *values):
+        inputs = (q, v, u, tau, fext, mocap)
         ctx.call, ctx.likes, ctx.readings = call, [_Like(t) for t in (*inputs, *values)], call.readings
         # An input that the step will refuse changes no parameter.
         if all(t is None or _finite(t, call.mask) for t in inputs):
             call.state.set_parameters(call.batch, {name: np.array(_numpy(t)) for name, t in zip(call.names, values)})
         ctx.q, ctx.lengths = call.state.coordinates.normalized(_numpy(q), "Q")
+        ctx.mocap, ctx.mocap_lengths = (None, None) if mocap is None else _poses.normalized(_numpy(mocap))
         _save(ctx, (*inputs, *values))
         ctx.q1, v1, ctx.record = call.batch.control_step(
             ctx.q,
@@ -435,6 +443,7 @@ class _ControlStep(torch.autograd.Function):
             _numpy(u),
             tau=_numpy(tau),
             fext=_numpy(fext),
+            mocap=ctx.mocap,
             substeps=call.substeps,
             mask=call.mask,
             derivatives=any(ctx.needs_input_grad) or call.readings is not None,
@@ -447,7 +456,7 @@ class _ControlStep(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, *gradients):
-        names = ("fext", *ctx.call.names)
+        names = ("fext", "mocap", *ctx.call.names)
         wrt = [name for name, needed in zip(names, ctx.needs_input_grad[5:]) if needed]
         coordinates = ctx.call.state.coordinates
 
@@ -456,6 +465,8 @@ class _ControlStep(torch.autograd.Function):
             g = ctx.record.vjp(coordinates.tangent_of_cotangent(ctx.q1, dq1), dv1, wrt, outputs=of_outputs)
             found = {name: getattr(g, name) for name in ("v", "u", "tau")} | {name: g[name] for name in wrt}
             found["q"] = coordinates.gradient_of_tangent(ctx.q, ctx.lengths, g.q)
+            if "mocap" in found:
+                found["mocap"] = _poses.gradient_of_tangent(ctx.mocap, ctx.mocap_lengths, found["mocap"])
             return _gradients(ctx, 1, [found.get(name) for name in ("q", "v", "u", "tau", *names)])
 
         return _first_order(ctx, "coulomb.torch.control_step", gradients, find)
@@ -463,15 +474,17 @@ class _ControlStep(torch.autograd.Function):
 
 class _Rollout(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, functional, names, steps, readings, status, q0, v0, U, tau, fext, *values):
-        inputs = (q0, v0, U, tau, fext)
+    def forward(ctx, functional, names, steps, readings, status, q0, v0, U, tau, fext, mocap, *values):
+        inputs = (q0, v0, U, tau, fext, mocap)
         ctx.functional, ctx.names, ctx.likes = functional, names, [_Like(t) for t in (*inputs, *values)]
         ctx.parameters = {name: np.array(_numpy(t)) for name, t in zip(names, values)}
-        ctx.x = Inputs(functional.coordinates, *map(_numpy, inputs[:4]), q_name="q0", fext=_numpy(fext))
+        of_bodies = {"fext": _numpy(fext), "mocap": _numpy(mocap)}
+        ctx.x = Inputs(functional.coordinates, *map(_numpy, inputs[:4]), q_name="q0", **of_bodies)
         ctx.readings = readings
         _save(ctx, (*inputs, *values))
         with functional.lock:
-            Q, V, ctx.trajectories = functional.environments(len(q0), ctx.parameters).rollout(ctx.x, steps)
+            environments = functional.environments(len(q0), ctx.parameters, mocap is not None)
+            Q, V, ctx.trajectories = environments.rollout(ctx.x, steps)
             ctx.y = ctx.trajectories.readings(readings.names) if readings else None
         dtype = _result_type(inputs)
         y = _like(ctx.y, q0, dtype) if readings else None
@@ -480,13 +493,13 @@ class _Rollout(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, *gradients):
-        names = ("fext", *ctx.names)
+        names = ("fext", "mocap", *ctx.names)
         wrt = [name for name, needed in zip(names, ctx.needs_input_grad[9:]) if needed]
 
         def find():
             dQ, dV, of_outputs = _cotangents(ctx, gradients)
             with ctx.functional.lock:
-                environments = ctx.functional.environments(len(ctx.x.q), ctx.parameters)
+                environments = ctx.functional.environments(len(ctx.x.q), ctx.parameters, ctx.x.mocap is not None)
                 g = environments.rollout_vjp(ctx.x, ctx.trajectories, dQ, dV, wrt, of_outputs)
             return _gradients(ctx, 5, [g.get(name) for name in ("q", "v", "u", "tau", *names)])
 

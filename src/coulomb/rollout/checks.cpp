@@ -4,6 +4,8 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "coulomb/stepping/mocap.hpp"
+
 namespace coulomb {
 namespace {
 
@@ -39,6 +41,19 @@ void check_finite_wrenches(const double* x, int steps, int bodies) {
     if (!std::isfinite(x[i])) {
       refuse_number("fext", {i / width, i % width / 6, i % 6}, x[i]);
     }
+}
+
+void check_mocap_rows(const Model& model, const double* x, int steps, const std::string& outer) {
+  if (!x) return;
+  for (int t = 0; t < steps; ++t)
+    check_mocap_poses(model, x + std::size_t(t) * mocap_size(model), "mocap[" + outer + std::to_string(t) + ", ");
+}
+
+void check_no_pose(const std::vector<std::string>& parameters, const std::vector<std::string>& poses) {
+  for (const std::string& name : parameters)
+    if (std::find(poses.begin(), poses.end(), name) != poses.end())
+      throw std::invalid_argument("wrt: '" + name +
+                                  "' beside 'mocap', which has this derivative step by step; take one of them");
 }
 
 /// Null: not given.

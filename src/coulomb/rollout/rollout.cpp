@@ -38,12 +38,13 @@ void check(const Model& model, const RolloutInput& input, const RolloutOptions& 
   check_finite_rows("U", input.u, input.steps, model.nu);
   check_finite_rows("tau", input.tau, input.steps, model.nv);
   check_finite_wrenches(input.fext, input.steps, model.num_bodies);
+  check_mocap_rows(model, input.mocap, input.steps);
 }
 
 /// Of states, inputs and statuses: what must fit before anything is kept for derivatives.
 std::size_t trajectory_bytes(const Rollout& r) {
   std::size_t numbers = 0;
-  for (const auto* x : {&r.q, &r.v, &r.u, &r.tau, &r.fext})
+  for (const auto* x : {&r.q, &r.v, &r.u, &r.tau, &r.fext, &r.mocap})
     numbers += x->capacity();
   return sizeof r + sizeof(Rollout::Parts) + numbers * sizeof(double) + r.status.capacity() * sizeof(StepStatus);
 }
@@ -59,7 +60,7 @@ Rollout start(const Simulator& simulator, const RolloutInput& input, const Rollo
   const auto steps = std::size_t(input.steps);
   Rollout out;
   out.steps = input.steps;
-  out.model = simulator.shared_model();
+  out.model = input.mocap ? simulator.unmoved_model() : simulator.shared_model();
   out.parts = std::make_shared<Rollout::Parts>();
   out.parts->workspaces = std::make_shared<ReplayWorkspaces>();
   out.parts->step_options = simulator.resolved_options();
@@ -78,6 +79,9 @@ Rollout start(const Simulator& simulator, const RolloutInput& input, const Rollo
   }
   if (input.fext) {
     out.fext.assign(input.fext, input.fext + steps * s.fext);
+  }
+  if (input.mocap) {
+    out.mocap = kept_poses(simulator, input.mocap, steps);
   }
 
   // They come first; what is left is for checkpoints.
@@ -115,10 +119,9 @@ std::size_t Rollout::bytes() const {
 
 Rollout rollout(Simulator& simulator, const RolloutInput& input, const RolloutOptions& options,
                 const Progress& progress) {
-  const Model& model = simulator.model();
-  check(model, input, options);
+  check(simulator.model(), input, options);
   Rollout out = start(simulator, input, options);
-  const StepSizes s(model);
+  const StepSizes s(*out.model);
 
   simulator.reset();
   StepKeeper keeper(simulator, options.keep_factors);
@@ -134,6 +137,9 @@ Rollout rollout(Simulator& simulator, const RolloutInput& input, const RolloutOp
     const double* fext = row_of(input.fext, t, s.fext);
     double* q = out.q.data() + t * s.nq;
     double* v = out.v.data() + t * s.nv;
+    if (input.mocap) {
+      simulator.move_mocap_bodies(input.mocap + t * s.mocap);
+    }
     try {
       simulator.step(q, v, u, tau, fext, q + s.nq, v + s.nv);
     } catch (const std::invalid_argument& error) {

@@ -45,8 +45,10 @@ class ReverseSweep {
     const double* dv;
   };
 
-  ReverseSweep(const Rollout& rollout, const States& from, const std::vector<std::string>& parameters, bool wants_fext)
-      : s_(*rollout.model), from_(from), earlier_q_(s_.nv, 0.0), earlier_v_(s_.nv, 0.0) {
+  ReverseSweep(const Rollout& rollout, const States& from, const std::vector<std::string>& parameters,
+               WantedCotangents wanted)
+      : s_(*rollout.model), from_(from), set_(sweep_parameters(*rollout.model, parameters, wanted)),
+        earlier_q_(s_.nv, 0.0), earlier_v_(s_.nv, 0.0) {
     const Model& model = *rollout.model;
     const auto steps = std::size_t(rollout.steps);
     out_.steps = rollout.steps;
@@ -57,12 +59,15 @@ class ReverseSweep {
 
     // Room for all inputs.
     out_.parameter_set = std::make_shared<ParameterSet>(model, parameters);
-    out_.parameters.assign(out_.parameter_set->size(), 0.0);
+    parameters_.assign(set_.size(), 0.0);
     out_.u.resize(steps * s_.nu);
     out_.tau.resize(steps * s_.nv);
-    out_.wants_fext = wants_fext;
-    out_.fext.resize(wants_fext ? steps * s_.fext : 0);
-    of_step_.wants_fext = wants_fext;
+    out_.wants_fext = wanted.fext;
+    out_.fext.resize(wanted.fext ? steps * s_.fext : 0);
+    of_step_.wants_fext = wanted.fext;
+    out_.num_mocap = int(model.mocap_bodies.size());
+    out_.wants_mocap = wanted.mocap;
+    out_.mocap.resize(wanted.mocap ? steps * s_.mocap_tangent : 0);
 
     // a_T
     out_.q0.assign(s_.nv, 0.0);
@@ -76,9 +81,9 @@ class ReverseSweep {
     // A_t^T, B_t^T and F_t^T times a_(t+1).
     StepGradient& gradient = replay.linearize(slot);
     if (of_steps) {
-      of_steps->before(t, gradient, replay.record(slot), out_);
+      of_steps->before(t, gradient, replay.record(slot), out_, parameters_);
     }
-    gradient.vjp(out_.q0.data(), out_.v0.data(), of_step_, out_.parameter_set.get());
+    gradient.vjp(out_.q0.data(), out_.v0.data(), of_step_, &set_);
     if (of_steps) of_steps->after(t, gradient, of_step_);
     out_.ambiguous += replay.ambiguous();
 
@@ -96,15 +101,20 @@ class ReverseSweep {
     store_row(of_step_.u, row, out_.u.data());
     store_row(of_step_.tau, row, out_.tau.data());
     store_row(of_step_.fext, row, out_.fext.data());
-    add(of_step_.parameters, out_.parameters);
+    add(of_step_.parameters, parameters_);
 
     // Zeros would be taken for a derivative, nan tells nobody where.
     check_overflow("vjp", out_.q0.data(), s_.nv, t);
     check_overflow("vjp", out_.v0.data(), s_.nv, t);
-    check_overflow("vjp", out_.parameters.data(), out_.parameters.size(), t);
+    check_overflow("vjp", parameters_.data(), parameters_.size(), t);
+    take_poses(row);
   }
 
-  RolloutCotangent take() { return std::move(out_); }
+  RolloutCotangent take() {
+    parameters_.resize(out_.parameter_set->size());
+    out_.parameters = std::move(parameters_);
+    return std::move(out_);
+  }
 
  private:
   /// Of the state before x_t; zero where the step does not depend on it.
@@ -115,11 +125,21 @@ class ReverseSweep {
     std::copy(of_step_.previous_v.begin(), of_step_.previous_v.end(), earlier_v_.begin());
   }
 
+  /// Poses are those of one step: their part of the parameters is not summed, it goes to the row of that step.
+  void take_poses(std::size_t row) {
+    if (!out_.wants_mocap) return;
+    double* poses = parameters_.data() + out_.parameter_set->size();
+    std::copy_n(poses, s_.mocap_tangent, out_.mocap.data() + row * s_.mocap_tangent);
+    std::fill_n(poses, s_.mocap_tangent, 0.0);
+  }
+
   StepSizes s_;
   States from_;
-  RolloutCotangent out_;           // q0, v0: a_(t+1), then a_t
-  StepCotangent of_step_;          // of the step that was gone back through last
-  std::vector<double> earlier_q_;  // nv: what that step gave the state before the one that it starts from
+  ParameterSet set_;                // sweep_parameters
+  std::vector<double> parameters_;  // of that set, summed over the steps so far; poses: zero between two steps
+  RolloutCotangent out_;            // q0, v0: a_(t+1), then a_t
+  StepCotangent of_step_;           // of the step that was gone back through last
+  std::vector<double> earlier_q_;   // nv: what that step gave the state before the one that it starts from
   std::vector<double> earlier_v_;
 };
 
@@ -134,9 +154,9 @@ void start_tangent(const char* name, const double* from, int nv, double* to) {
 }
 
 /// (dq, dv) += sum over parameters of its column (2 nv) times its tangent.
-void add_columns(const std::vector<double>& columns_T, const std::vector<double>& tangent, std::size_t nv, double* dq,
-                 double* dv) {
-  for (std::size_t k = 0; k < tangent.size(); ++k) {
+void add_columns(const std::vector<double>& columns_T, const double* tangent, std::size_t count, std::size_t nv,
+                 double* dq, double* dv) {
+  for (std::size_t k = 0; k < count; ++k) {
     const double* column = columns_T.data() + 2 * nv * k;
     for (std::size_t d = 0; d < nv; ++d) {
       dq[d] += tangent[k] * column[d];
@@ -147,16 +167,25 @@ void add_columns(const std::vector<double>& columns_T, const std::vector<double>
 
 }  // namespace
 
+ParameterSet sweep_parameters(const Model& model, const std::vector<std::string>& parameters, WantedCotangents wanted) {
+  if (!wanted.mocap) return ParameterSet(model, parameters);
+  const std::vector<std::string> poses = mocap_parameters(model);
+  check_no_pose(parameters, poses);
+  std::vector<std::string> names = parameters;
+  names.insert(names.end(), poses.begin(), poses.end());
+  return ParameterSet(model, names);
+}
+
 RolloutCotangent vjp(const Rollout& rollout, const double* dq, const double* dv,
                      const std::vector<std::string>& parameters, const Progress& progress, StepCotangents* of_steps,
-                     bool wants_fext) {
+                     WantedCotangents wanted) {
   const int steps = rollout.steps;
   const int every = std::min(rollout.parts->checkpoints.every(), std::max(steps, 1));
   check_finite_rows("dQ", dq, steps + 1, rollout.model->nv);
   check_finite_rows("dV", dv, steps + 1, rollout.model->nv);
 
   // The sweep begins with the cotangent of the last state.
-  ReverseSweep sweep(rollout, {dq, dv}, parameters, wants_fext);
+  ReverseSweep sweep(rollout, {dq, dv}, parameters, wanted);
 
   // Stretch by stretch from the last checkpoint: forward to have its steps, then backward through them.
   Replay replay(rollout, every);
@@ -180,7 +209,9 @@ void jvp(const Rollout& rollout, const RolloutTangent& tangent, double* dq, doub
   const int steps = rollout.steps;
   check_finite_rows("dU", tangent.du, steps, model.nu);
   check_finite_rows("dtau", tangent.dtau, steps, model.nv);
+  check_finite_rows("dmocap", tangent.dmocap, steps, int(mocap_tangent_size(model)));
   const ParameterSet set(model, tangent.parameters);
+  const ParameterSet poses(model, tangent.dmocap ? mocap_parameters(model) : std::vector<std::string>());
   if (tangent.dparameters.size() != std::size_t(set.size()))
     throw std::invalid_argument("dparameters has " + std::to_string(tangent.dparameters.size()) +
                                 " numbers, the parameters have " + std::to_string(set.size()));
@@ -210,10 +241,14 @@ void jvp(const Rollout& rollout, const RolloutTangent& tangent, double* dq, doub
     }
     gradient.jvp(direction, dq1, dv1);
 
-    // + F_t dtheta.
+    // + F_t dtheta, and the poses of this step.
     if (set.size() > 0) {
       gradient.parameter_columns(set, columns_T);
-      add_columns(columns_T, tangent.dparameters, s.nv, dq1, dv1);
+      add_columns(columns_T, tangent.dparameters.data(), tangent.dparameters.size(), s.nv, dq1, dv1);
+    }
+    if (poses.size() > 0) {
+      gradient.parameter_columns(poses, columns_T);
+      add_columns(columns_T, tangent.dmocap + t * s.mocap_tangent, s.mocap_tangent, s.nv, dq1, dv1);
     }
     check_overflow("jvp", dq1, s.nv, step);
     check_overflow("jvp", dv1, s.nv, step);

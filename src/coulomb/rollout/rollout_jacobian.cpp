@@ -10,18 +10,19 @@
 #include "coulomb/rollout/checks.hpp"
 #include "coulomb/rollout/replay/replay.hpp"
 #include "coulomb/rollout/rollout_parts.hpp"
+#include "coulomb/rollout/step_cotangents.hpp"
 #include "coulomb/stepping/stepper.hpp"
 
 namespace coulomb {
 namespace {
 
-enum class Input { q0, v0, u, tau, parameter };
+enum class Input { q0, v0, u, tau, mocap, parameter };
 
 /// The columns of one input, a block of the Jacobian.
 struct Columns {
   Input input;
-  int per_step = 0;  // u, tau: columns that begin at each step
-  int first = 0;     // of a parameter, in the set
+  int per_step = 0;  // u, tau, mocap: columns that begin at each step
+  int first = 0;     // of a parameter or of mocap, in the set
 };
 
 class ForwardSweep {
@@ -58,29 +59,29 @@ class ForwardSweep {
   }
 
  private:
-  /// The blocks by name: q0, v0, u, tau, all others parameters.
+  /// The blocks by name: q0, v0, u, tau, mocap, all others parameters.
   void read_names(const std::vector<std::string>& wrt) {
     std::vector<std::string> parameters;
+    bool poses = false;
     for (std::size_t i = 0; i < wrt.size(); ++i) {
       const std::string& name = wrt[i];
       if (std::find(wrt.begin(), wrt.begin() + i, name) != wrt.begin() + i)
         throw std::invalid_argument("wrt: '" + name + "' appears twice");
       const bool state = name == "q0" || name == "v0";
       const bool force = name == "u" || name == "tau";
-      if (!state && !force) parameters.push_back(name);
+      const bool pose = name == "mocap";
+      poses |= pose;
+      if (!state && !force && !pose) parameters.push_back(name);
     }
-    set_ = ParameterSet(*rollout_.model, parameters);
+    set_ = sweep_parameters(*rollout_.model, parameters, {false, poses});
 
     // Parameters are in the set in the order of their names.
     std::size_t next = 0;
     for (const std::string& name : wrt) {
       const Columns c = columns_of(name, next);
       int count = nv_;
-      if (c.per_step > 0) {
+      if (c.input == Input::u || c.input == Input::tau || c.input == Input::mocap) {
         count = c.per_step * rollout_.steps;
-      }
-      if (c.input == Input::u) {
-        count = rollout_.model->nu * rollout_.steps;
       }
       if (c.input == Input::parameter) {
         count = set_.items()[next++].element.size;
@@ -96,6 +97,10 @@ class ForwardSweep {
     if (name == "v0") return {Input::v0};
     if (name == "u") return {Input::u, rollout_.model->nu};
     if (name == "tau") return {Input::tau, nv_};
+    if (name == "mocap") {
+      const auto size = int(mocap_tangent_size(*rollout_.model));
+      return {Input::mocap, size, set_.size() - size};
+    }
     return {Input::parameter, 0, set_.items()[next].first};
   }
 
@@ -174,7 +179,7 @@ class ForwardSweep {
     if (c.input == Input::tau) {
       source = d.B_tau_T.data();
     }
-    if (c.input == Input::parameter) {
+    if (c.input == Input::parameter || c.input == Input::mocap) {
       source = parameters_T_.data() + std::size_t(c.first) * J_.rows;
     }
     if (!source) return 0;

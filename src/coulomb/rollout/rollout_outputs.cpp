@@ -33,7 +33,8 @@ void add(const std::vector<double>& x, std::vector<double>& to) {
 void read_forces(const Rollout& rollout, const OutputSet& outputs, double* out) {
   if (rollout.steps == 0) return;
   Replay replay(rollout, 1);
-  ForceOutputs forces(*rollout.model, rollout.parts->step_options);
+  MocapModel model;
+  ForceOutputs forces(model.at(rollout.model, mocap_at_state(rollout, 0)), rollout.parts->step_options);
   replay.seek(0);
 
   for (int t = 0; t < rollout.steps; ++t) {
@@ -42,6 +43,7 @@ void read_forces(const Rollout& rollout, const OutputSet& outputs, double* out) 
     if (!rollout.parts->step_options.stepper->recalls_contacts()) {
       replay.linearize(0).restore_contacts();
     }
+    model.at(rollout.model, mocap_at_state(rollout, std::size_t(t) + 1));
     forces.move_to(replay.record(0));
 
     double* readings = out + std::size_t(t + 1) * outputs.size();
@@ -56,10 +58,13 @@ void read_forces(const Rollout& rollout, const OutputSet& outputs, double* out) 
 class ForceCotangents final : public StepCotangents {
  public:
   ForceCotangents(const Rollout& rollout, const OutputSet& outputs, const double* w, const ParameterSet& set)
-      : model_(*rollout.model), outputs_(outputs), w_(w), set_(set), forces_(model_, rollout.parts->step_options) {}
+      : rollout_(rollout), model_(mocap_model_.at(rollout.model, mocap_at_state(rollout, 0))), outputs_(outputs), w_(w),
+        set_(set), forces_(model_, rollout.parts->step_options) {}
 
-  void before(int t, StepGradient& gradient, const StepRecord& record, RolloutCotangent& out) override {
+  void before(int t, StepGradient& gradient, const StepRecord& record, RolloutCotangent& out,
+              std::vector<double>& parameters) override {
     gradient.restore_contacts();
+    mocap_model_.at(rollout_.model, mocap_at_state(rollout_, std::size_t(t) + 1));
     forces_.move_to(record);
     g_.clear(model_, record, &set_);
 
@@ -72,11 +77,11 @@ class ForceCotangents final : public StepCotangents {
 
     add(g_.q_next, out.q0);
     add(g_.v_next, out.v0);
-    add(g_.parameters, out.parameters);
+    add(g_.parameters, parameters);
 
     // Cotangents of impulses go through the contact problem, unless the gradient knows impulses as a function of the next state.
-    of_impulses_ = any_entry(g_.lambda) && !gradient.impulse_cotangent(g_.lambda.data(), set_, out.q0.data(),
-                                                                       out.v0.data(), out.parameters.data());
+    of_impulses_ = any_entry(g_.lambda) &&
+                   !gradient.impulse_cotangent(g_.lambda.data(), set_, out.q0.data(), out.v0.data(), parameters.data());
   }
 
   void after(int, StepGradient& gradient, StepCotangent& inputs) override {
@@ -90,7 +95,9 @@ class ForceCotangents final : public StepCotangents {
   }
 
  private:
-  const Model& model_;
+  const Rollout& rollout_;
+  MocapModel mocap_model_;
+  const Model& model_;  // as step t sees it
   const OutputSet& outputs_;
   const double* w_;
   const ParameterSet& set_;
@@ -103,36 +110,52 @@ class ForceCotangents final : public StepCotangents {
 struct StateCotangents {
   std::vector<double> q;  // (steps + 1) x nv, as v
   std::vector<double> v;
-  std::vector<double> direct;  // set.size()
+  std::vector<double> direct;  // of parameters, summed over the states
+  std::vector<double> poses;  // steps x mocap bodies x 6, if wanted: those of a step count at the state that it ends in
 };
 
 /// Adds the transposed derivatives of all readings, state by state.
 void add_output_cotangents(const Rollout& rollout, const OutputSet& outputs, const double* w, const ParameterSet& set,
                            StateCotangents& to) {
   if (outputs.size() == 0) return;
-  const Model& model = *rollout.model;
   const auto states = std::size_t(rollout.steps) + 1;
+  const std::size_t pose_size = to.poses.size() / std::max(states - 1, std::size_t(1));
+  std::vector<double> of_set(set.size());
 
+  MocapModel mocap_model;
+  const Model& model = mocap_model.at(rollout.model, mocap_at_state(rollout, 0));
   StateOutputs at(model);
   for (std::size_t t = 0; t < states; ++t) {
+    mocap_model.at(rollout.model, mocap_at_state(rollout, t));
     at.move_to(rollout.q.data() + t * model.nq, rollout.v.data() + t * model.nv);
     const double* w_t = w + t * outputs.tangent_size();
     double* q = to.q.data() + t * model.nv;
     double* v = to.v.data() + t * model.nv;
-    at.vjp(outputs, w_t, q, v, &set, to.direct.data());
+    at.vjp(outputs, w_t, q, v, &set, of_set.data());
+    if (pose_size == 0) continue;
+
+    // Poses are those of one step; the ones at the start were not given.
+    double* poses = of_set.data() + to.direct.size();
+    if (t > 0) {
+      std::copy_n(poses, pose_size, to.poses.data() + (t - 1) * pose_size);
+    }
+    std::fill_n(poses, pose_size, 0.0);
   }
+  std::copy_n(of_set.data(), to.direct.size(), to.direct.data());
 }
 
 }  // namespace
 
 std::vector<double> read_outputs(const Rollout& rollout, const OutputSet& outputs) {
-  const Model& model = *rollout.model;
   const auto states = std::size_t(rollout.steps) + 1;
   std::vector<double> out(states * outputs.size());
 
   // What states alone tell, with zeros for forces.
+  MocapModel mocap_model;
+  const Model& model = mocap_model.at(rollout.model, mocap_at_state(rollout, 0));
   StateOutputs at(model);
   for (std::size_t t = 0; t < states; ++t) {
+    mocap_model.at(rollout.model, mocap_at_state(rollout, t));
     at.move_to(rollout.q.data() + t * model.nq, rollout.v.data() + t * model.nv);
     at.read(outputs, out.data() + t * outputs.size());
   }
@@ -144,19 +167,21 @@ std::vector<double> read_outputs(const Rollout& rollout, const OutputSet& output
 }
 
 RolloutCotangent vjp(const Rollout& rollout, const TrajectoryCotangent& from,
-                     const std::vector<std::string>& parameters, const Progress& progress, bool wants_fext) {
+                     const std::vector<std::string>& parameters, const Progress& progress, WantedCotangents wanted) {
   const Model& model = *rollout.model;
   const OutputSet& outputs = *from.outputs;
   const auto count = (std::size_t(rollout.steps) + 1) * model.nv;
   check_finite_rows("dQ", from.dq, rollout.steps + 1, model.nv);
   check_finite_rows("dV", from.dv, rollout.steps + 1, model.nv);
-  const ParameterSet set(model, parameters);
+  const ParameterSet set = sweep_parameters(model, parameters, wanted);
+  const std::size_t pose_size = wanted.mocap ? mocap_tangent_size(model) : 0;
 
   // Cotangents of readings become cotangents of the states that they were read at.
   StateCotangents states;
   states.q.resize(count);
   states.v.resize(count);
-  states.direct.resize(set.size());
+  states.direct.resize(set.size() - pose_size);
+  states.poses.resize(rollout.steps * pose_size);
   if (from.dq) {
     states.q.assign(from.dq, from.dq + count);
   }
@@ -168,8 +193,9 @@ RolloutCotangent vjp(const Rollout& rollout, const TrajectoryCotangent& from,
   // The sweep through the steps takes those of forces on its way.
   ForceCotangents forces(rollout, outputs, from.doutputs, set);
   StepCotangents* of_steps = any_force(outputs) ? &forces : nullptr;
-  RolloutCotangent out = vjp(rollout, states.q.data(), states.v.data(), parameters, progress, of_steps, wants_fext);
+  RolloutCotangent out = vjp(rollout, states.q.data(), states.v.data(), parameters, progress, of_steps, wanted);
   add(states.direct, out.parameters);
+  add(states.poses, out.mocap);
   return out;
 }
 

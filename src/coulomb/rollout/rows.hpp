@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "coulomb/model.hpp"
+#include "coulomb/rollout.hpp"
+#include "coulomb/stepping/mocap.hpp"
 
 namespace coulomb {
 
@@ -13,18 +15,33 @@ namespace coulomb {
 struct StepSizes {
   explicit StepSizes(const Model& model)
       : nq(std::size_t(model.nq)), nv(std::size_t(model.nv)), nu(std::size_t(model.nu)),
-        fext(std::size_t(6) * std::size_t(model.num_bodies)) {}
+        fext(std::size_t(6) * std::size_t(model.num_bodies)), mocap(mocap_size(model)),
+        mocap_tangent(mocap_tangent_size(model)) {}
 
   std::size_t nq;
   std::size_t nv;
   std::size_t nu;
-  std::size_t fext;  ///< num_bodies x 6
+  std::size_t fext;           ///< num_bodies x 6
+  std::size_t mocap;          ///< mocap bodies x 7
+  std::size_t mocap_tangent;  ///< mocap bodies x 6
 };
 
 /// Row i of rows with `width` numbers each; null stays null.
 template <class T>
 T* row_of(T* x, std::size_t i, std::size_t width) {
   return x ? x + i * width : nullptr;
+}
+
+/// Poses of the mocap bodies at state t, which are those of the step that ends there; null: where the model has them.
+inline const double* mocap_at_state(const Rollout& rollout, std::size_t t) {
+  return rollout.mocap.empty() ? nullptr : rollout.mocap.data() + t * mocap_size(*rollout.model);
+}
+
+/// What a rollout keeps of the poses that it was given: where the bodies are now, and all rows.
+inline std::vector<double> kept_poses(const Simulator& simulator, const double* rows, std::size_t steps) {
+  std::vector<double> out = mocap_poses(simulator.model());
+  out.insert(out.end(), rows, rows + steps * mocap_size(simulator.model()));
+  return out;
 }
 
 /// Row i of rows as long as `from`, which may be empty; null: not wanted.

@@ -14,6 +14,7 @@
 #include "coulomb/model/scene/topology.hpp"
 #include "coulomb/stepping/contradictions.hpp"
 #include "coulomb/stepping/impacts/impact_report.hpp"
+#include "coulomb/stepping/mocap.hpp"
 #include "coulomb/stepping/neutral_overlaps.hpp"
 #include "coulomb/stepping/simulator_options.hpp"
 #include "coulomb/stepping/step_record.hpp"
@@ -66,9 +67,12 @@ static std::shared_ptr<const Model> simulated_model(std::shared_ptr<const Model>
 struct Simulator::Parts {
   Parts(Simulator* simulator, std::shared_ptr<const Model> given, SimulatorOptions asked);
   const std::shared_ptr<const ParameterSet>& set_of(const std::vector<std::string>& names);
+  Model& movable();
 
   std::shared_ptr<const Model> model;
   std::shared_ptr<Model> moved;  // the same, if bodies were moved
+  FixedPosesStorage fixed_poses;
+  std::shared_ptr<const Model> unmoved;  // the model before its mocap bodies were moved; null: they were not
   SimulatorOptions options;
   StepOptions step_options;
   StepMemory memory;
@@ -95,6 +99,16 @@ Simulator::Parts::Parts(Simulator* simulator, std::shared_ptr<const Model> given
   options.contact = contact_name(step_options.constraints.contact);
 }
 
+/// The model, to move its bodies: one that others hold stays as it is.
+Model& Simulator::Parts::movable() {
+  if (moved == nullptr || moved != model || moved.use_count() > 2) {
+    moved = std::make_shared<Model>(*model);
+    model = moved;
+  }
+  record.valid = linearized = false;
+  return *moved;
+}
+
 /// The last one is kept: loops ask for the same names.
 const std::shared_ptr<const ParameterSet>& Simulator::Parts::set_of(const std::vector<std::string>& names) {
   if (names != parameter_names) {
@@ -111,6 +125,9 @@ Simulator::~Simulator() { parts_->origin->simulator = nullptr; }
 
 const Model& Simulator::model() const { return *parts_->model; }
 std::shared_ptr<const Model> Simulator::shared_model() const { return parts_->model; }
+std::shared_ptr<const Model> Simulator::unmoved_model() const {
+  return parts_->unmoved ? parts_->unmoved : parts_->model;
+}
 const SimulatorOptions& Simulator::options() const { return parts_->options; }
 double Simulator::timestep() const { return parts_->step_options.constraints.timestep; }
 bool Simulator::overflowed() const { return parts_->overflowed; }
@@ -171,16 +188,18 @@ void Simulator::move_body(int body, const double* position, const double* quater
   const std::array<double, 4> given{quaternion[0], quaternion[1], quaternion[2], quaternion[3]};
   const std::array<double, 4> unit = checks::unit_quaternion(what + " quaternion", given);
 
-  // A model that others hold stays as it is.
-  Parts& p = *parts_;
-  if (p.moved == nullptr || p.moved != p.model || p.moved.use_count() > 2) {
-    p.moved = std::make_shared<Model>(m);
-    p.model = p.moved;
-  }
-  std::copy_n(position, 3, &p.moved->body_pos[3 * body]);
-  std::copy_n(unit.data(), 4, &p.moved->body_quat[4 * body]);
-  find_fixed_poses(*p.moved);
-  p.record.valid = p.linearized = false;
+  parts_->unmoved.reset();
+  Model& moved = parts_->movable();
+  std::copy_n(position, 3, &moved.body_pos[3 * body]);
+  std::copy_n(unit.data(), 4, &moved.body_quat[4 * body]);
+  parts_->fixed_poses.find(moved);
+}
+
+void Simulator::move_mocap_bodies(const double* poses) {
+  check_mocap_poses(*parts_->model, poses, "mocap[");
+  if (mocap_bodies_are_at(*parts_->model, poses)) return;
+  if (!parts_->unmoved) parts_->unmoved = parts_->model;
+  place_mocap_bodies(parts_->movable(), poses, parts_->fixed_poses);
 }
 
 void Simulator::step(const State& state, const std::vector<double>& u, State& next, const std::vector<double>& tau,

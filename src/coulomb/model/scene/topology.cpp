@@ -161,16 +161,22 @@ void number_dofs(Model& m) {
 
 }  // namespace
 
-void find_fixed_poses(Model& model) {
-  auto poses = std::make_shared<FixedPoses>();
+void find_fixed_poses(Model& model) { find_fixed_poses(model, std::make_shared<FixedPoses>()); }
+
+void find_fixed_poses(Model& model, std::shared_ptr<FixedPoses> poses) {
   model.moving_bodies.clear();
-  std::vector<int> place(model.num_bodies, 0);  // in the lists
+  poses->bodies.clear();
+  poses->position.clear();
+  poses->quaternion.clear();
+  poses->rotation.clear();
+  const auto place_of = [&](int body) {
+    return std::lower_bound(poses->bodies.begin(), poses->bodies.end(), body) - poses->bodies.begin();
+  };
   for (int b = 0; b < model.num_bodies; ++b) {
     if (model.body_tree[b] >= 0) {
       model.moving_bodies.push_back(b);
       continue;
     }
-    place[b] = static_cast<int>(poses->bodies.size());
     poses->bodies.push_back(b);
 
     // A fixed body is placed in its parent, which is fixed, too.
@@ -178,7 +184,7 @@ void find_fixed_poses(Model& model) {
     double quaternion[4] = {1, 0, 0, 0};
     double rotation[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
     if (b > 0) {
-      const int parent = place[model.body_parent[b]];
+      const auto parent = place_of(model.body_parent[b]);
       rotate(&poses->rotation[9 * parent], &model.body_pos[3 * b], position);
       add3(position, &poses->position[3 * parent], position);
       quaternion_multiply(&poses->quaternion[4 * parent], &model.body_quat[4 * b], quaternion);

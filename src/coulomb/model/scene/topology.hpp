@@ -1,6 +1,8 @@
 // Fills every index array of a Model that follows from its bodies' parents and its joints.
 #pragma once
 
+#include <memory>
+
 #include "coulomb/model.hpp"
 
 namespace coulomb {
@@ -17,6 +19,8 @@ void finalize_topology(Model& model);
 
 /// Model::moving_bodies and fixed_poses: after finalize_topology, and whenever a fixed body is placed elsewhere.
 void find_fixed_poses(Model& model);
+/// The same, written into `poses`, which the model holds from then on: nobody else may look at it.
+void find_fixed_poses(Model& model, std::shared_ptr<FixedPoses> poses);
 
 inline int joint_num_q(JointType type) { return type == JointType::free ? 7 : type == JointType::ball ? 4 : 1; }
 inline int joint_num_v(JointType type) { return type == JointType::free ? 6 : type == JointType::ball ? 3 : 1; }

@@ -96,6 +96,10 @@ void check(const BatchSimulator& batch, const BatchRolloutInput& in, const Batch
   batch.parts().check_states(in.q0, in.v0, in.mask, "Q0", "V0");
   check_planes("U", in.u, s.n, s.steps, s.nu, in.mask);
   check_planes("tau", in.tau, s.n, s.steps, s.nv, in.mask);
+  for (std::size_t i = 0; in.mocap && i < s.n; ++i)
+    if (moves(in, i)) {
+      check_mocap_rows(batch.model(), in.mocap + i * s.steps * s.mocap, in.steps, std::to_string(i) + ", ");
+    }
   if (!in.fext) return;
 
   // Wrenches have an index more than the others.
@@ -137,9 +141,10 @@ bool attempt(Work&& work) {
 
 /// One environment's inputs; null: zero.
 struct Inputs {
-  const double* u;     // steps x nu
-  const double* tau;   // steps x nv
-  const double* fext;  // steps x num_bodies x 6
+  const double* u;      // steps x nu
+  const double* tau;    // steps x nv
+  const double* fext;   // steps x num_bodies x 6
+  const double* mocap;  // steps x mocap bodies x 7; null: they stay where they are
 };
 
 /// One environment's part of BatchTrajectories.
@@ -190,6 +195,9 @@ void run(Simulator& sim, const Sizes& s, const Inputs& in, const Trajectory& to,
     const double* fext = row_of(in.fext, t, s.fext);
     double* q = to.q + t * s.nq;
     double* v = to.v + t * s.nv;
+    if (in.mocap) {
+      sim.move_mocap_bodies(in.mocap + t * s.mocap);
+    }
     sim.step(q, v, u, tau, fext, q + s.nq, v + s.nv);
     if (keeping) {
       keeper.take(keeping->steps, [&] { return keeping->steps.bytes() <= keeping->budget; });
@@ -229,16 +237,25 @@ void copy_rows(const double* from, std::size_t count, std::vector<double>& to) {
   if (from) to.assign(from, from + count);
 }
 
-/// What derivatives need.
-Rollout kept(const Simulator& sim, const Sizes& s, const Inputs& in, const Trajectory& from, Keeping&& keeping) {
+/// The model and the poses of its mocap bodies, before the first step.
+Rollout begun(const Simulator& sim, const Sizes& s, const Inputs& in) {
   Rollout out;
+  out.model = in.mocap ? sim.unmoved_model() : sim.shared_model();
+  if (in.mocap) {
+    out.mocap = kept_poses(sim, in.mocap, s.steps);
+  }
+  return out;
+}
+
+/// And what else derivatives need, afterwards.
+void keep(const Simulator& sim, const Sizes& s, const Inputs& in, const Trajectory& from, Keeping&& keeping,
+          Rollout& out) {
   out.steps = int(s.steps);
   out.q.assign(from.q, from.q + s.states * s.nq);
   out.v.assign(from.v, from.v + s.states * s.nv);
   out.converged = std::all_of(from.converged, from.converged + s.steps, [](bool c) { return c; });
 
   // The step's definition, its inputs, and what the loop has kept.
-  out.model = sim.shared_model();
   out.parts = std::make_shared<Rollout::Parts>();
   out.parts->step_options = sim.resolved_options();
   copy_rows(in.u, s.steps * s.nu, out.u);
@@ -246,7 +263,6 @@ Rollout kept(const Simulator& sim, const Sizes& s, const Inputs& in, const Traje
   copy_rows(in.fext, s.steps * s.fext, out.fext);
   out.parts->checkpoints = std::move(keeping.checkpoints);
   out.parts->kept = std::move(keeping.steps);
-  return out;
 }
 
 /// Environment i's row of the cotangents; zeros where it has no derivative.
@@ -263,6 +279,9 @@ void store(const RolloutCotangent& g, std::size_t i, const Sizes& s, const Batch
   };
   store_inputs(g.u, s.nu, out.u);
   store_inputs(g.tau, s.nv, out.tau);
+  if (out.mocap) {
+    store_inputs(g.mocap, s.mocap_tangent, out.mocap);
+  }
   if (out.fext) {
     store_inputs(g.fext, s.fext, out.fext);
   }
@@ -365,6 +384,7 @@ bool rollout(BatchSimulator& batch, const BatchRolloutInput& in, const BatchRoll
              const BatchTrajectories& to, BatchRollout& out, const Interrupted& interrupted) {
   check(batch, in, options);
   const Sizes s(batch, in.steps);
+  const Sizes none(batch, 0);
   out.steps = in.steps;
   out.environments.clear();
   out.environments.resize(options.derivatives ? s.n : 0);
@@ -386,6 +406,7 @@ bool rollout(BatchSimulator& batch, const BatchRolloutInput& in, const BatchRoll
     inputs.u = row_of(in.u, i, s.steps * s.nu);
     inputs.tau = row_of(in.tau, i, s.steps * s.nv);
     inputs.fext = row_of(in.fext, i, s.steps * s.fext);
+    inputs.mocap = row_of(in.mocap, i, s.steps * s.mocap);
     std::copy_n(in.q0 + i * s.nq, s.nq, mine.q);
     std::copy_n(in.v0 + i * s.nv, s.nv, mine.v);
 
@@ -395,17 +416,21 @@ bool rollout(BatchSimulator& batch, const BatchRolloutInput& in, const BatchRoll
       stand_still(s, mine);
       batch.parts().set_outcome(int(i), Outcome::left_out);
       if (options.derivatives) {
-        out.environments[i] = kept(sim, Sizes(batch, 0), {}, mine, std::move(keeping));
+        out.environments[i] = begun(sim, none, {});
+        keep(sim, none, {}, mine, std::move(keeping), out.environments[i]);
       }
     } else {
       if (options.carry_memory)
         sim.forget_states();
       else
         sim.reset();
+      if (options.derivatives) {
+        out.environments[i] = begun(sim, s, inputs);
+      }
       run(sim, s, inputs, mine, options.derivatives ? &keeping : nullptr, [&] { stop.look(thread); });
       batch.parts().set_outcome(int(i), outcome);
       if (options.derivatives) {
-        out.environments[i] = kept(sim, s, inputs, mine, std::move(keeping));
+        keep(sim, s, inputs, mine, std::move(keeping), out.environments[i]);
       }
     }
     if (options.derivatives) {
@@ -423,6 +448,9 @@ bool vjp(BatchSimulator& batch, const BatchRollout& rollout, const TrajectoryCot
   check_kept(batch, rollout);
   const Sizes s(batch, rollout.steps);
   const std::size_t size = parameter_size(rollout, parameters);
+  if (out.mocap) {
+    check_no_pose(parameters, mocap_parameters(batch.model()));
+  }
   check_planes("dQ", from.dq, s.n, s.states, s.nv);
   check_planes("dV", from.dv, s.n, s.states, s.nv);
 
@@ -445,7 +473,7 @@ bool vjp(BatchSimulator& batch, const BatchRollout& rollout, const TrajectoryCot
     RolloutCotangent g;
     out.valid[i] = attempt([&] {
       g = stood_still(rollout, i) ? standing_vjp(r, mine, s, parameters)
-                                  : vjp(r, mine, parameters, progress, out.fext != nullptr);
+                                  : vjp(r, mine, parameters, progress, {out.fext != nullptr, out.mocap != nullptr});
     });
     if (!out.valid[i]) {
       g = no_cotangent(s, size);
@@ -479,6 +507,7 @@ bool jvp(BatchSimulator& batch, const BatchRollout& rollout, const BatchRolloutT
   check_finite_batch("dV0", tangent.dv0, s.n, s.nv, nullptr);
   check_planes("dU", tangent.du, s.n, s.steps, s.nu);
   check_planes("dtau", tangent.dtau, s.n, s.steps, s.nv);
+  check_planes("dmocap", tangent.dmocap, s.n, s.steps, s.mocap_tangent);
   check_finite_batch("dparameters", tangent.dparameters, s.n, size, nullptr);
 
   Stop stop(interrupted);
@@ -488,6 +517,7 @@ bool jvp(BatchSimulator& batch, const BatchRollout& rollout, const BatchRolloutT
     mine.dv0 = row_of(tangent.dv0, i, s.nv);
     mine.du = row_of(tangent.du, i, s.steps * s.nu);
     mine.dtau = row_of(tangent.dtau, i, s.steps * s.nv);
+    mine.dmocap = row_of(tangent.dmocap, i, s.steps * s.mocap_tangent);
     mine.parameters = tangent.parameters;
     const double* dparameters = tangent.dparameters + i * size;
     if (size > 0) {
@@ -498,7 +528,7 @@ bool jvp(BatchSimulator& batch, const BatchRollout& rollout, const BatchRolloutT
     double* dv_i = dv + i * s.states * s.nv;
     const auto progress = [&](int, int) { stop.look(thread); };
     const bool still = stood_still(rollout, i);
-    if (still) mine.du = mine.dtau = nullptr;
+    if (still) mine.du = mine.dtau = mine.dmocap = nullptr;
     valid[i] = attempt([&] { jvp(rollout.environments[i], mine, dq_i, dv_i, progress); });
     if (still) repeat_first_row(s.states, s.nv, dq_i);
     if (still) repeat_first_row(s.states, s.nv, dv_i);

@@ -57,6 +57,14 @@ void copy_or_zero(const double* from, std::size_t count, double* to) {
     fill(to, count);
 }
 
+/// Poses of the mocap bodies of every environment of the mask; null: not given.
+void check_poses(const Model& model, const double* poses, std::size_t n, const unsigned char* mask) {
+  for (std::size_t i = 0; poses && i < n; ++i)
+    if (!mask || mask[i]) {
+      check_mocap_poses(model, poses + i * mocap_size(model), "mocap[" + std::to_string(i) + ", ");
+    }
+}
+
 }  // namespace
 
 void check_parameter_size(int environment, std::size_t size, std::size_t expected) {
@@ -197,6 +205,7 @@ void BatchSimulator::step(const BatchInput& in, double* q_next, double* v_next) 
   check_finite_batch("U", in.u, n, s.nu, in.mask);
   check_finite_batch("tau", in.tau, n, s.nv, in.mask);
   check_finite_batch("fext", in.fext, n, 6, in.mask, s.fext / 6);
+  check_poses(model(), in.mocap, n, in.mask);
 
   parts_->for_each([&](Simulator& sim, int environment, int) {
     const auto i = std::size_t(environment);
@@ -219,6 +228,9 @@ void BatchSimulator::step(const BatchInput& in, double* q_next, double* v_next) 
     const double* u = row_of(in.u, i, s.nu);
     const double* tau = row_of(in.tau, i, s.nv);
     const double* fext = row_of(in.fext, i, s.fext);
+    if (in.mocap) {
+      sim.move_mocap_bodies(in.mocap + i * s.mocap);
+    }
     sim.step(q, v, u, tau, fext, q_next + i * s.nq, v_next + i * s.nv);
     parts_->set_outcome(environment, Parts::Outcome::stepped);
   });
@@ -495,6 +507,21 @@ void BatchSimulator::read_outputs(const OutputSet& outputs, double* readings) co
   }
   if (!any)
     throw std::logic_error("output: " + environment_name(0) + "no step was taken yet, nor by any other environment");
+}
+
+std::vector<double> BatchSimulator::mocap() const {
+  std::vector<double> out;
+  for (const auto& sim : parts_->simulators) {
+    const std::vector<double> poses = mocap_poses(sim->model());
+    out.insert(out.end(), poses.begin(), poses.end());
+  }
+  return out;
+}
+
+void BatchSimulator::move_mocap_bodies(const double* poses) {
+  check_poses(model(), poses, parts_->simulators.size(), nullptr);
+  for (std::size_t i = 0; i < parts_->simulators.size(); ++i)
+    parts_->simulators[i]->move_mocap_bodies(poses + i * mocap_size(model()));
 }
 
 /// One per environment, as single simulators have it.

@@ -62,6 +62,11 @@ Replay::~Replay() {
   rollout_.parts->workspaces->give_back(std::move(workspace_));
 }
 
+/// The model in step t: its mocap bodies are where that step had them, until another step is asked for.
+const Model& Replay::model_of(int t) {
+  return workspace_->mocap_model.at(rollout_.model, mocap_at_state(rollout_, std::size_t(t) + 1));
+}
+
 void Replay::seek(int t) {
   t_ = t;
   memory_is_current_ = false;
@@ -137,7 +142,7 @@ void Replay::step(int slot) {
 }
 
 void Replay::run(Slot& slot) {
-  const Model& model = *rollout_.model;
+  const Model& model = model_of(t_);
   if (!slot.record) {
     slot.record = std::make_unique<StepRecord>(model);
   }
@@ -179,7 +184,7 @@ StepRecord& Replay::record(int slot) {
   load(s.t, *recalled);
   load_end(s.t, *recalled);
   const StepOptions& options = rollout_.parts->step_options;
-  options.stepper->recall(*rollout_.model, options, rollout_.parts->kept.step(s.t), *recalled);
+  options.stepper->recall(model_of(s.t), options, rollout_.parts->kept.step(s.t), *recalled);
   return *recalled;
 }
 
@@ -197,7 +202,7 @@ StepGradient& Replay::linearize(int slot) {
                            " exceed double precision, so it has no derivative");
 
   // The gradient reads the record as long as it is used.
-  workspace_->gradient->prepare(*rollout_.model, rollout_.parts->step_options, r,
+  workspace_->gradient->prepare(model_of(s.t), rollout_.parts->step_options, r,
                                 s.memory ? *s.memory : workspace_->memory);
   return *workspace_->gradient;
 }

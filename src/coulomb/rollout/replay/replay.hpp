@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "coulomb/rollout.hpp"
+#include "coulomb/stepping/mocap.hpp"
 #include "coulomb/stepping/step_gradient.hpp"
 #include "coulomb/stepping/step_record.hpp"
 #include "coulomb/stepping/step_workspace.hpp"
@@ -26,6 +27,7 @@ struct ReplayWorkspace {
   };
 
   std::shared_ptr<const Model> model;
+  MocapModel mocap_model;  ///< as the step sees it that is looked at
   std::unique_ptr<StepGradient> gradient;
   std::vector<Slot> slots;
   std::unique_ptr<StepRecord> recalled;  ///< of steps that are recalled, one at a time
@@ -65,6 +67,7 @@ class Replay {
 
  private:
   using Slot = ReplayWorkspace::Slot;
+  const Model& model_of(int t);
   void begin_stretch();
   void restore_memory();
   void load(int t, StepRecord& record) const;
