@@ -180,11 +180,20 @@ MJCF = {
             "[rotors](conventions.md#drag-and-rotors)",
             actuator('<motor site="h" gear="0 0 1 0 0 0"/>', inside='<site name="h"/>'),
         ),
-        ("`refsite`", "refused", "refsite", actuator('<motor site="s" refsite="w"/>', world='<site name="w"/>')),
         (
-            "slider-crank",
-            "refused",
-            "trntype 2",
+            "`refsite`",
+            "read",
+            "[sites that push off another](conventions.md#drag-and-rotors)",
+            actuator(
+                '<motor site="h" refsite="w" gear="0 0 1 0 0 0"/>',
+                world='<site name="w"/>',
+                inside='<site name="h" pos="1 0 0"/>',
+            ),
+        ),
+        (
+            "slider-crank (`cranksite`, `slidersite`, `cranklength`)",
+            "read",
+            "a [tendon](conventions.md#tendons) of its own",
             actuator('<motor slidersite="s" cranksite="w" cranklength="1"/>', world='<site name="w"/>'),
         ),
         ("`adhesion`", "refused", "trntype 5", actuator('<adhesion body="c" ctrlrange="0 1" gain="1"/>')),
@@ -194,7 +203,12 @@ MJCF = {
             "activations of 1 actuators",
             actuator('<intvelocity joint="j" actrange="-1 1" kp="1"/>'),
         ),
-        ("`muscle`", "refused", "dyntype 4", actuator('<muscle joint="j" lengthrange="0 1"/>')),
+        (
+            "`muscle`",
+            "changed",
+            "velocity of 1 muscles",
+            actuator('<muscle joint="j" lengthrange="0 1"/>'),
+        ),
         ("`delay`", "refused", "delay", actuator('<motor joint="j" nsample="2" interp="zoh" delay="0.01"/>')),
         (
             "`actuatorgroupdisable`",
@@ -216,7 +230,13 @@ MJCF = {
             "implicit; dry friction exact",
             fixed_tendon(' stiffness="3" springlength="0 1" damping="3" frictionloss="1"'),
         ),
-        ("`armature` of a tendon", "refused", "tendon 't': armature", fixed_tendon(' armature="3"')),
+        ("`armature` of a fixed tendon", "read", "exact", fixed_tendon(' armature="3"')),
+        (
+            "`armature` of a `spatial` tendon",
+            "refused",
+            "tendon 't': armature",
+            spatial_tendon(' armature="3"', middle='<site site="o"/><site site="s"/>'),
+        ),
         (
             "`actuatorfrcrange` of a tendon with one actuator",
             "read",
@@ -225,8 +245,8 @@ MJCF = {
         ),
         (
             "`actuatorfrcrange` of a tendon with several actuators",
-            "refused",
-            "tendon 't': actuatorfrcrange",
+            "read",
+            "all of them shrink alike",
             fixed_tendon(' actuatorfrcrange="-1 1"', "<actuator>" + '<motor tendon="t"/>' * 2 + "</actuator>"),
         ),
         (

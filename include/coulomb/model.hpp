@@ -21,7 +21,7 @@ namespace coulomb {
 enum class JointType : std::uint8_t { free, ball, slide, hinge };
 enum class ShapeType : std::uint8_t { half_space, sphere, capsule, cylinder, box, ellipsoid, mesh, surface };
 enum class EqualityType : std::uint8_t { connect, weld, joint, tendon };
-enum class ActivationType : std::uint8_t { none, integrator, filter, filter_exact };
+enum class ActivationType : std::uint8_t { none, integrator, filter, filter_exact, muscle };
 
 /// How one geometry gives way in contact. Unset values are the partner's; but without a stiffness of either, constraints ("ncp", "lcp") are
 /// rigid, and penalty contact takes PenaltyDefaults.
@@ -141,13 +141,13 @@ struct TriangleSurface {
 /// An element of a spatial tendon's path: a point of a body, an obstacle that the tendon wraps around on its way to the next point, or a
 /// pulley, which ends one branch and begins another.
 struct TendonPoint {
-  enum class Kind : std::uint8_t { site, sphere, cylinder, pulley };
+  enum class Kind : std::uint8_t { site, sphere, cylinder, pulley, slider };
   Kind kind = Kind::site;
 
   int body = 0;
   std::array<double, 3> pos{};             ///< m, in the body's frame
-  std::array<double, 4> quat{1, 0, 0, 0};  ///< of a cylinder, whose axis is its z
-  double radius = 0;                       ///< m, of an obstacle; cylinders have no ends
+  std::array<double, 4> quat{1, 0, 0, 0};  ///< of a cylinder or a slider, whose axis is its z
+  double radius = 0;                       ///< m, of an obstacle; cylinders have no ends; of a slider the rod's length
 
   /// Of an obstacle: a point on whose side the tendon passes; within the obstacle, the tendon touches it from within. -1: the shorter way round.
   int side_body = -1;
@@ -175,6 +175,11 @@ struct Tendon {
   double spring_upper = 0;
   double damping = 0;       ///< N s per unit of length
   double dry_friction = 0;  ///< N
+  double armature = 0;      ///< kg: inertia that moves with the length; of fixed tendons
+
+  /// Within which bounds the sum of the forces of its actuators stays: beyond, all of them shrink alike. Zero lies within.
+  bool force_limited = false;
+  std::array<double, 2> force_range{0, 0};
 };
 
 /// What bodies move in: air, water. 0: nothing.
@@ -191,6 +196,26 @@ struct MediumBox {
   std::array<double, 3> size{};  ///< m, full sides
 };
 
+/// A muscle's force by its length and velocity, from MuJoCo's curves: -peak_force (FL(L) FV(V) u + FP(L)), which pulls. L: the length in units
+/// of that at which it is strongest, L = range[0] at length_range[0] and range[1] at length_range[1]; V: its rate, 1 = fastest.
+struct Muscle {
+  bool pulls = false;                        ///< FL FV u is the gain of the actuator
+  bool resists = false;                      ///< FP is its bias
+  double peak_force = 1;                     ///< N
+  std::array<double, 2> length_range{0, 1};  ///< m
+  std::array<double, 2> range{0.75, 1.05};
+  double shortest = 0.5;   ///< L where FL begins
+  double longest = 1.6;    ///< and where it ends
+  double fastest = 1.5;    ///< dL/dt of V = 1, per second: FV is zero at V = -1
+  double passive = 1.3;    ///< FP halfway from 1 to `longest`, twice over
+  double stretched = 1.2;  ///< FV of a muscle that is stretched fast
+
+  // Of its activation: s, and the width of the switch between them.
+  double activation_time = 0.01;
+  double deactivation_time = 0.04;
+  double smoothing = 0;
+};
+
 /// Motor of one joint dof direction, of a tendon, or of a frame of a body (a site: the force is the wrench gear there, which turns with it): force = gear * clamp(gain·clamp(u) + bias) (with an activation: u is that, unclamped), gain/bias affine in (length, velocity).
 struct Actuator {
   std::string name;
@@ -199,6 +224,9 @@ struct Actuator {
   int body = -1;    ///< -1: it pushes none. Its frame in the body:
   std::array<double, 3> site_pos{};
   std::array<double, 4> site_quat{1, 0, 0, 0};
+  int reference_body = -1;  ///< the body that it pushes off, against which its length is measured; -1: none. Its frame:
+  std::array<double, 3> reference_pos{};
+  std::array<double, 4> reference_quat{1, 0, 0, 0};
   std::array<double, 6> gear{
       1, 0, 0, 0,
       0, 0};  ///< one entry for hinge/slide and tendon, 3 for ball, 6 for free (MuJoCo order) and site (force, torque)
@@ -216,6 +244,7 @@ struct Actuator {
   bool acts_early = false;   ///< a step feels the activation at its end
   bool activation_limited = false;
   std::array<double, 2> activation_range{0, 0};
+  Muscle muscle;  ///< beside the activation its curves take the place of gain and bias
 };
 
 /// connect: point pos_a of body a coincides with pos_b of body b. weld: frame (pos_a, quat_a) of a coincides with (pos_b, quat_b)

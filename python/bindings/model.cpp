@@ -259,17 +259,18 @@ void bind_extras(Class& cls) {
       .def_prop_ro(
           "kind",
           [](const TendonPoint& p) {
-            static const char* kinds[] = {"site", "sphere", "cylinder", "pulley"};
+            static const char* kinds[] = {"site", "sphere", "cylinder", "pulley", "slider"};
             return kinds[static_cast<int>(p.kind)];
           },
-          "'site', 'sphere', 'cylinder' or 'pulley'.")
+          "'site', 'sphere', 'cylinder', 'pulley' or 'slider' (of a slider-crank).")
       .def_ro("body", &TendonPoint::body, "Index of the body that carries it.")
       .def_prop_ro(
           "pos", [](const TendonPoint& p) { return to_numpy(p.pos); }, "(3,) m, in the body's frame.")
       .def_prop_ro(
           "quat", [](const TendonPoint& p) { return to_numpy(p.quat); },
           "(4,) w x y z, in the body's frame: a cylinder's axis is its z.")
-      .def_ro("radius", &TendonPoint::radius, "m: of the sphere or cylinder that the tendon wraps around.")
+      .def_ro("radius", &TendonPoint::radius,
+              "m: of the sphere or cylinder that the tendon wraps around; of a slider the length of its rod.")
       .def_ro("side_body", &TendonPoint::side_body,
               "Of a sphere or cylinder: the body of the point on whose side the tendon passes; -1: the shorter way.")
       .def_prop_ro(
@@ -297,8 +298,34 @@ void bind_extras(Class& cls) {
       .def_ro("spring_lower", &Tendon::spring_lower, "m or rad: shorter, the spring pushes.")
       .def_ro("spring_upper", &Tendon::spring_upper, "m or rad: longer, it pulls.")
       .def_ro("damping", &Tendon::damping, "N s/m or N m s/rad.")
-      .def_ro("dry_friction", &Tendon::dry_friction, "N or N m.");
+      .def_ro("dry_friction", &Tendon::dry_friction, "N or N m.")
+      .def_ro("armature", &Tendon::armature, "kg or kg m^2: inertia that moves with its length, of a fixed tendon.")
+      .def_ro("force_limited", &Tendon::force_limited,
+              "The sum of the forces of its actuators stays within force_range: beyond, all of them shrink alike.")
+      .def_prop_ro(
+          "force_range", [](const Tendon& t) { return to_numpy(t.force_range); }, "(2,) lower and upper, N or N m.");
   cls.def_ro("tendons", &Model::tendons, "The tendons, fixed (sums of joints) and spatial (paths).");
+  nb::class_<Muscle>(cls, "Muscle",
+                     "A muscle: force = -peak_force (FL(L) FV(V) u + FP(L)), with its length and velocity L and V in "
+                     "units of that at which it is strongest.")
+      .def("__repr__", [](const Muscle& m) { return m.pulls || m.resists ? "<Muscle>" : "<Muscle: none>"; })
+      .def_ro("pulls", &Muscle::pulls, "FL FV u is the gain of the actuator.")
+      .def_ro("resists", &Muscle::resists, "FP is its bias.")
+      .def_ro("peak_force", &Muscle::peak_force, "N.")
+      .def_prop_ro(
+          "length_range", [](const Muscle& m) { return to_numpy(m.length_range); },
+          "(2,) m: lengths of the actuator at which L = range.")
+      .def_prop_ro(
+          "range", [](const Muscle& m) { return to_numpy(m.range); }, "(2,) L at length_range.")
+      .def_ro("shortest", &Muscle::shortest, "L at which FL begins.")
+      .def_ro("longest", &Muscle::longest, "L at which FL ends.")
+      .def_ro("fastest", &Muscle::fastest, "dL/dt of V = 1, 1/s: at V = -1 it does not pull.")
+      .def_ro("passive", &Muscle::passive, "Twice FP halfway from 1 to longest.")
+      .def_ro("stretched", &Muscle::stretched, "FV of a muscle that is stretched fast.")
+      .def_ro("activation_time", &Muscle::activation_time, "s.")
+      .def_ro("deactivation_time", &Muscle::deactivation_time, "s.")
+      .def_ro("smoothing", &Muscle::smoothing,
+              "Width of the switch between the two times, in units of activation; 0: at once.");
   nb::class_<Actuator>(cls, "Actuator",
                        "A motor on one joint, tendon or site: force = gear * clamp(gain * clamp(u) + bias).")
       .def("__repr__", [](const Actuator& a) { return "<Actuator " + a.name + ">"; })
@@ -311,6 +338,14 @@ void bind_extras(Class& cls) {
       .def_prop_ro(
           "site_quat", [](const Actuator& a) { return to_numpy(a.site_quat); },
           "(4,) w x y z: of that site in the body.")
+      .def_ro("reference_body", &Actuator::reference_body,
+              "Index of the body that it pushes off, against which its length is measured, or -1.")
+      .def_prop_ro(
+          "reference_pos", [](const Actuator& a) { return to_numpy(a.reference_pos); },
+          "(3,) m: of the reference's frame in that body.")
+      .def_prop_ro(
+          "reference_quat", [](const Actuator& a) { return to_numpy(a.reference_quat); },
+          "(4,) w x y z: of the reference's frame in that body.")
       .def_prop_ro(
           "gear", [](const Actuator& a) { return to_numpy(a.gear); },
           "(6,) force on each degree of freedom of the joint per unit of the actuator's force; hinge and slide: [0]; "
@@ -331,16 +366,18 @@ void bind_extras(Class& cls) {
       .def_prop_ro(
           "activation",
           [](const Actuator& a) {
-            static const char* names[] = {"none", "integrator", "filter", "filter_exact"};
+            static const char* names[] = {"none", "integrator", "filter", "filter_exact", "muscle"};
             return names[static_cast<int>(a.activation)];
           },
-          "'none', 'integrator', 'filter' or 'filter_exact': the state that follows the control; u of a step is that "
+          "'none', 'integrator', 'filter', 'filter_exact' or 'muscle': the state that follows the control; u of a step "
+          "is that "
           "state (coulomb.Activations).")
       .def_ro("time_constant", &Actuator::time_constant, "s, of a filter.")
       .def_ro("acts_early", &Actuator::acts_early, "A step feels the activation at its end.")
       .def_ro("activation_limited", &Actuator::activation_limited, "The activation stays within activation_range.")
       .def_prop_ro(
-          "activation_range", [](const Actuator& a) { return to_numpy(a.activation_range); }, "(2,) lower and upper.");
+          "activation_range", [](const Actuator& a) { return to_numpy(a.activation_range); }, "(2,) lower and upper.")
+      .def_ro("muscle", &Actuator::muscle, "Its curves, if it is a muscle.");
   nb::class_<Keyframe>(cls, "Keyframe", "A stored state: q, v and u.")
       .def("__repr__", [](const Keyframe& k) { return "<Keyframe " + k.name + ">"; })
       .def_ro("name", &Keyframe::name, "Name in the robot's file.")

@@ -1,4 +1,4 @@
-"""Activations: the states of actuators that follow their control with a lag (filters) or add it up (integrators)."""
+"""Activations: the states of actuators that follow their control with a lag (filters, muscles) or add it up (integrators)."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ def acting_range(actuator):
     """(lower, upper) of what acts of an actuator: its control, or its activation; infinite where it has no bounds."""
     if actuator.activation != "none" and actuator.activation_limited:
         return tuple(actuator.activation_range)
+    if actuator.activation == "muscle":  # as its control, which is clamped to this
+        return 0.0, 1.0
     if (
         actuator.control_limited and actuator.activation != "integrator"
     ):  # a filter stays within the range of its control
@@ -32,7 +34,8 @@ class Activations:
             q, v = sim.step(q, v, acting)
 
     The activation follows MuJoCo's laws: integrator a + h u, filter a + h (u - a) / T, exact filter a + (1 - exp(-h / T)) (u - a), with the control
-    clamped to control_range and the new activation to activation_range. A step feels the activation at its start; of actuators that act early, that
+    clamped to control_range and the new activation to activation_range; muscle a + h (u - a) / T(u, a) with the control clamped to 0 .. 1, where T goes
+    from deactivation_time / (0.5 + 1.5 a) to activation_time (0.5 + 1.5 a) as u - a changes its sign. A step feels the activation at its start; of actuators that act early, that
     at its end. Of actuators without an activation a is the last control, and does nothing.
 
     Arrays (..., nu) of NumPy, torch or JAX; the last two differentiate them by themselves.
@@ -59,16 +62,25 @@ class Activations:
         for k, actuator in enumerate(actuators):
             if actuator.activation == "none":
                 continue
-            share = h / actuator.time_constant if actuator.activation != "integrator" else 0.0
-            if actuator.activation == "filter_exact":
-                share = -np.expm1(-share)
-            self._keep[k] = 1 - share
-            self._gain[k] = h if actuator.activation == "integrator" else share
             self._late[k] = not actuator.acts_early
             if actuator.control_limited:
                 self._control[:, k] = actuator.control_range
             if actuator.activation_limited:
                 self._range[:, k] = actuator.activation_range
+            if actuator.activation == "muscle":
+                self._control[:, k] = np.clip(self._control[:, k], 0, 1)
+                continue
+            share = h / actuator.time_constant if actuator.activation != "integrator" else 0.0
+            if actuator.activation == "filter_exact":
+                share = -np.expm1(-share)
+            self._keep[k] = 1 - share
+            self._gain[k] = h if actuator.activation == "integrator" else share
+
+        self._muscle = np.array([float(a.activation == "muscle") for a in actuators])
+        times = [
+            (a.muscle.activation_time, a.muscle.deactivation_time, max(a.muscle.smoothing, 1e-15)) for a in actuators
+        ]
+        self._times = np.array(times).reshape(-1, 3).T.copy()
 
     def __repr__(self):
         return f"<Activations: {self.size} of {len(self.initial)} actuators have one>"
@@ -78,20 +90,53 @@ class Activations:
         u, activation = self._array("u", u), self._array("activation", activation)
         u, activation = _like(activation, u), _like(u, activation)
         own = lambda constant: _like(u, constant)  # noqa: E731
-        after = own(self._keep) * activation + own(self._gain) * u.clip(*map(own, self._control))
-        after = after.clip(*map(own, self._range))
+        after = self._unbounded(activation, u).clip(*map(own, self._range))
         late = own(self._late)
         return late * activation + (1 - late) * after, after
+
+    def _unbounded(self, activation, u):
+        """The activation after a step before it is clamped."""
+        own = lambda constant: _like(u, constant)  # noqa: E731
+        u = u.clip(*map(own, self._control))
+        linear = own(self._keep) * activation + own(self._gain) * u
+        if not self._muscle.any():
+            return linear
+        muscle = activation + self.timestep * (u - activation) / self._lag(activation, u)[0]
+        return linear + own(self._muscle) * (muscle - linear)
+
+    def _lag(self, activation, u):
+        """T of muscles, and what it is made of: the two times at this activation and where the switch between them is, 0 .. 1. u: clamped."""
+        rise, fall, width = (_like(u, constant) for constant in self._times)
+        stretch = 0.5 + 1.5 * activation.clip(0.0, 1.0)
+        x = ((u - activation) / width + 0.5).clip(0.0, 1.0)
+        switch = x * x * x * (10 - 15 * x + 6 * x * x)
+        return fall / stretch + (rise * stretch - fall / stretch) * switch, stretch, x, switch
+
+    def _slopes(self, activation, u):
+        """d (activation after a step, unbounded) by the activation and by the control within its range. NumPy."""
+        if not self._muscle.any():
+            return self._keep, self._gain
+        u = np.clip(u, *self._control)
+        rise, fall, width = self._times
+        lag, stretch, x, switch = self._lag(activation, u)
+        by_gap = (rise * stretch - fall / stretch) * 30 * (x * (1 - x)) ** 2 / width
+        by_activation = 1.5 * (rise * switch - fall / stretch**2 * (1 - switch)) * ((activation > 0) & (activation < 1))
+        gap = (u - activation) / lag
+        gain = self.timestep / lag * (1 - gap * by_gap)
+        keep = 1 - gain - self.timestep / lag * gap * by_activation
+        is_muscle = self._muscle > 0
+        return np.where(is_muscle, keep, self._keep), np.where(is_muscle, gain, self._gain)
 
     def vjp(self, activation, u, acting, after):
         """Pulls cotangents of both results back: (activation, u), (..., nu) each. NumPy."""
         given = {"activation": activation, "u": u, "acting": acting, "after": after}
         activation, u, acting, after = (self._array(name, np.asarray(x, dtype=float)) for name, x in given.items())
-        before = self._keep * activation + self._gain * np.clip(u, *self._control)
+        before = self._unbounded(activation, u)
+        keep, gain = self._slopes(activation, u)
         total = after + (1 - self._late) * acting
         total = np.where((before > self._range[0]) & (before < self._range[1]), total, 0.0)
-        by_u = np.where((u > self._control[0]) & (u < self._control[1]), self._gain * total, 0.0)
-        return self._late * acting + self._keep * total, by_u
+        by_u = np.where((u > self._control[0]) & (u < self._control[1]), gain * total, 0.0)
+        return self._late * acting + keep * total, by_u
 
     def run(self, activation, U):
         """What acts in each step of a plan, (T, nu), and the activations before each and at the end, (T + 1, nu). U: (T, nu). For ``Simulator.rollout``."""

@@ -25,6 +25,7 @@ _REALS = """
     geom_pos geom_quat geom_size geom_friction geom_margin geom_gap geom_solref geom_solimp geom_surfacevel geom_adhesion geom_fluid
     hfield_size hfield_data mesh_vert pair_friction pair_margin pair_gap pair_solref pair_solimp pair_adhesion
     actuator_dynprm actuator_actrange actuator_gear actuator_gainprm actuator_biasprm actuator_ctrlrange actuator_forcerange actuator_delay
+    actuator_lengthrange actuator_acc0 actuator_cranklength
     actuator_damping actuator_dampingpoly actuator_armature eq_data eq_solref eq_solimp site_pos site_quat site_size
     sensor_cutoff sensor_delay sensor_interval
     tendon_stiffness tendon_stiffnesspoly tendon_damping tendon_dampingpoly tendon_frictionloss tendon_armature

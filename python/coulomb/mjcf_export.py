@@ -89,14 +89,20 @@ def _body(model, body, children):
         )
     lines += [_joint(model, joint) for joint in np.flatnonzero(model.joint_body == body)]
     lines += [_geom(model, index) for index in np.flatnonzero(model.geometry_body == body)]
-    lines += [
-        f'<site name="a{i}" pos="{_numbers(a.site_pos)}" quat="{_numbers(a.site_quat)}"/>'
-        for i, a in enumerate(model.actuators)
-        if a.body == body
-    ]
-    lines += _path_marks(model, body)
+    lines += _actuator_marks(model, body) + _path_marks(model, body)
     lines += [_body(model, child, children) for child in children[body]]
     return "\n".join([*lines, "</body>"])
+
+
+def _actuator_marks(model, body):
+    """Sites at which actuators push a body, or off which they push another one."""
+    lines = []
+    for i, a in enumerate(model.actuators):
+        if a.body == body:
+            lines.append(f'<site name="a{i}" pos="{_numbers(a.site_pos)}" quat="{_numbers(a.site_quat)}"/>')
+        if a.reference_body == body:
+            lines.append(f'<site name="a{i}r" pos="{_numbers(a.reference_pos)}" quat="{_numbers(a.reference_quat)}"/>')
+    return lines
 
 
 def _path_marks(model, body):
@@ -104,8 +110,8 @@ def _path_marks(model, body):
     lines = []
     for t, tendon in enumerate(model.tendons):
         for k, point in enumerate(tendon.path):
-            if point.kind == "site" and point.body == body:
-                lines.append(f'<site name="t{t}_{k}" pos="{_numbers(point.pos)}"/>')
+            if point.kind in ("site", "slider") and point.body == body:
+                lines.append(f'<site name="t{t}_{k}" pos="{_numbers(point.pos)}" quat="{_numbers(point.quat)}"/>')
             if point.kind in ("sphere", "cylinder") and point.body == body:
                 size = [point.radius] if point.kind == "sphere" else [point.radius, 1]
                 lines.append(
@@ -115,6 +121,33 @@ def _path_marks(model, body):
             if point.side_body == body:
                 lines.append(f'<site name="t{t}_{k}s" pos="{_numbers(point.side_pos)}"/>')
     return lines
+
+
+def _is_crank(tendon):
+    return any(point.kind == "slider" for point in tendon.path)
+
+
+def _muscle_law(actuator):
+    """Gain, bias and activation of a muscle, in MJCF."""
+    m = actuator.muscle
+    curves = _numbers([*m.range, m.peak_force, 1, m.shortest, m.longest, m.fastest, m.passive, m.stretched])
+    law = f'lengthrange="{_numbers(m.length_range)}"'
+    law += f' gaintype="muscle" gainprm="{curves}"' if m.pulls else f' gainprm="{_numbers(actuator.gain)}"'
+    if m.resists:
+        return law + f' biastype="muscle" biasprm="{curves}"'
+    return law + (f' biastype="affine" biasprm="{_numbers(actuator.bias)}"' if actuator.bias.any() else "")
+
+
+def _drives(i, actuator, model):
+    """What an actuator acts on, in MJCF."""
+    if actuator.joint >= 0:
+        return f'joint="j{actuator.joint}"'
+    if actuator.body >= 0:
+        return f'site="a{i}"' + (f' refsite="a{i}r"' if actuator.reference_body >= 0 else "")
+    t = actuator.tendon
+    if _is_crank(model.tendons[t]):
+        return f'cranksite="t{t}_0" slidersite="t{t}_1" cranklength="{model.tendons[t].path[1].radius:.17g}"'
+    return f'tendon="t{t}"'
 
 
 def _path(t, tendon):
@@ -154,22 +187,36 @@ def to_mjcf(model, timestep=None):
         limits = f'ctrllimited="true" ctrlrange="{_numbers(a.control_range)}"' if a.control_limited else ""
         if a.force_limited:
             limits += f' forcelimited="true" forcerange="{_numbers(a.force_range)}"'
-        law = f'gaintype="{"affine" if a.gain[1:].any() else "fixed"}" gainprm="{_numbers(a.gain)}"'
-        if a.bias.any():
+        muscle = a.muscle.pulls or a.muscle.resists
+        law = (
+            _muscle_law(a)
+            if muscle
+            else f'gaintype="{"affine" if a.gain[1:].any() else "fixed"}" gainprm="{_numbers(a.gain)}"'
+        )
+        if a.bias.any() and not muscle:
             law += f' biastype="affine" biasprm="{_numbers(a.bias)}"'
         if a.activation != "none":
-            law += f' dyntype="{a.activation.replace("_", "")}" dynprm="{a.time_constant or 1:.17g}" actearly="{str(a.acts_early).lower()}"'
+            m = a.muscle
+            times = (
+                [m.activation_time, m.deactivation_time, m.smoothing]
+                if a.activation == "muscle"
+                else [a.time_constant or 1]
+            )
+            law += f' dyntype="{a.activation.replace("_", "")}" dynprm="{_numbers(times)}" actearly="{str(a.acts_early).lower()}"'
             if a.activation_limited:
                 law += f' actlimited="true" actrange="{_numbers(a.activation_range)}"'
-        drives = f'joint="j{a.joint}"' if a.joint >= 0 else f'tendon="t{a.tendon}"' if a.tendon >= 0 else f'site="a{i}"'
-        motors.append(f'<general {drives} gear="{_numbers(a.gear)}" {law} {limits}/>')
+        motors.append(f'<general {_drives(i, a, model)} gear="{_numbers(a.gear)}" {law} {limits}/>')
     tendons = []
     for i, t in enumerate(model.tendons):
+        if _is_crank(t):
+            continue
         limits = f'limited="true" range="{_numbers([t.lower, t.upper])}"' if t.limited else ""
         limits += (
             f' stiffness="{t.stiffness:.17g}" springlength="{_numbers([t.spring_lower, t.spring_upper])}" damping="{t.damping:.17g}" '
-            f'frictionloss="{t.dry_friction:.17g}"'
+            f'frictionloss="{t.dry_friction:.17g}" armature="{t.armature:.17g}"'
         )
+        if t.force_limited:
+            limits += f' actuatorfrclimited="true" actuatorfrcrange="{_numbers(t.force_range)}"'
         if t.path:
             tendons.append(f'<spatial name="t{i}" {limits}>{_path(i, t)}</spatial>')
             continue
@@ -182,7 +229,7 @@ def to_mjcf(model, timestep=None):
     ]
     meshes += [_field(model, i) for i, kind in enumerate(model.geometry_types) if kind == "surface"]
     world = [_geom(model, index) for index in np.flatnonzero(model.geometry_body == 0)]
-    world += _path_marks(model, 0)
+    world += _actuator_marks(model, 0) + _path_marks(model, 0)
     world += [_body(model, child, children) for child in children[0]]
     newline = "\n"
     return f"""<mujoco>

@@ -251,8 +251,6 @@ def test_what_is_not_there_is_refused():
     with pytest.raises(ValueError, match="geom 'g': fluidshape ellipsoid"):
         coulomb.load(text.format(density=1, geom=ellipsoid, actuator=""))
     coulomb.load(text.format(density=0, geom=ellipsoid, actuator=""))
-    with pytest.raises(ValueError, match="refsite"):
-        coulomb.load(text.format(density=0, geom="", actuator='<motor site="s" refsite="w"/>'))
     with pytest.raises(ValueError, match="'w' is fixed to the world"):
         coulomb.load(text.format(density=0, geom="", actuator='<motor site="w"/>'))
 

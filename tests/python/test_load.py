@@ -58,9 +58,9 @@ def mjcf(world="", extra="", before=""):
 
 TENDON = "<tendon><fixed name='t' {}><joint joint='j' coef='1'/></fixed></tendon>"
 REFUSED = {
-    "armature": mjcf(extra=TENDON.format("armature='3'")),
+    "stiffnesspoly": mjcf(extra=TENDON.format("stiffness='1 2 3'")),
     "transmission": mjcf(extra="<actuator><adhesion body='b' ctrlrange='0 1'/></actuator>"),
-    "actuator dynamics": mjcf(extra="<actuator><muscle joint='j' lengthrange='0 1'/></actuator>"),
+    "actuator dynamics": mjcf(extra="<actuator><general joint='j' dyntype='user'/></actuator>"),
     "anisotropic friction": mjcf(
         extra="<contact><pair geom1='g' geom2='h' friction='.3 .5 0 0 0' condim='3'/></contact>"
     ),
@@ -221,4 +221,4 @@ def test_options_of_actuators_are_for_urdf():
 def test_what_tendons_do_is_refused_by_that_word():
     pytest.importorskip("mujoco")
     with pytest.raises(ValueError, match="tendon"):
-        coulomb.load(mjcf(extra=TENDON.format("armature='2'")))
+        coulomb.load(mjcf(extra=TENDON.format("stiffness='1 2 3'")))

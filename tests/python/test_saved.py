@@ -35,6 +35,13 @@ def built(build):
     return build(np.random.default_rng(0))
 
 
+def plain(value):
+    """An array or number as a list; an object of the model, as a muscle, by its members."""
+    if type(value).__module__.startswith("coulomb"):
+        return {k: plain(getattr(value, k)) for k in dir(value) if not k.startswith("_")}
+    return np.asarray(value).tolist()
+
+
 def members(model):
     """Everything public of a model, as plain data."""
     out = {}
@@ -43,7 +50,7 @@ def members(model):
         if name.startswith("_") or callable(value):
             continue
         if name in ("actuators", "equalities", "keyframes", "sites", "visuals"):
-            value = [{k: np.asarray(getattr(x, k)).tolist() for k in dir(x) if not k.startswith("_")} for x in value]
+            value = [plain(x) for x in value]
         out[name] = value.tolist() if isinstance(value, np.ndarray) else value
     return out
 

@@ -27,14 +27,14 @@ def test_the_models_of_gymnasium():
 
 
 def test_what_is_refused_is_counted(tmp_path):
-    body = "<body><joint name='j'/><geom size='.1'/></body>"
-    muscle = "<actuator><muscle joint='j' lengthrange='0 1'/></actuator>"
+    body = "<body name='b'><joint name='j'/><geom size='.1'/></body>"
+    sucker = "<actuator><adhesion body='b' ctrlrange='0 1'/></actuator>"
     (tmp_path / "good.xml").write_text(f"<mujoco><worldbody>{body}</worldbody></mujoco>")
-    (tmp_path / "muscle.xml").write_text(f"<mujoco><worldbody>{body}</worldbody>{muscle}</mujoco>")
+    (tmp_path / "sucker.xml").write_text(f"<mujoco><worldbody>{body}</worldbody>{sucker}</mujoco>")
     (tmp_path / "part.xml").write_text("<mujocoinclude/>")
     (tmp_path / "broken.xml").write_text("<mujoco><worldbody><body><joint/></body></worldbody></mujoco>")
     files = models.model_files(tmp_path)
-    assert [f.name for f in files] == ["broken.xml", "good.xml", "muscle.xml"]
+    assert [f.name for f in files] == ["broken.xml", "good.xml", "sucker.xml"]
     results = [models.look_at(f, 5) for f in files]
-    assert results[0] is None and not results[1].refused and "dyntype" in results[2].refused
-    assert "| 1 | " in models.report({"these": results[1:]}) and "muscle" in models.report({"these": results[1:]})
+    assert results[0] is None and not results[1].refused and "trntype" in results[2].refused
+    assert "| 1 | " in models.report({"these": results[1:]}) and "sucker" in models.report({"these": results[1:]})

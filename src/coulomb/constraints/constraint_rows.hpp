@@ -66,7 +66,8 @@ struct DofRow {
   int turning = -1;  ///< where its part of ConstraintRows::turning begins; -1: its coefficients do not change with q
   int dof[max_dofs] = {0};
   double coefficient[max_dofs] = {0};
-  double dbias_dphi = 0;  ///< dphi/dq is the row of coefficients
+  double dbias_dphi = 0;   ///< dphi/dq is the row of coefficients
+  double dbias_drate = 0;  ///< by the rate at v; not of rows that turn
   double phi = 0;
 };
 

@@ -7,6 +7,7 @@
 #include "coulomb/constraints/joint_limits.hpp"
 #include "coulomb/constraints/one_sided_spring.hpp"
 #include "coulomb/model.hpp"
+#include "coulomb/model/tendon.hpp"
 
 namespace coulomb {
 namespace {
@@ -33,6 +34,7 @@ void push_row(DofRow row, BlockType type, double bound, const SpringRow& law, do
   row.row = rows.num_rows;
   row.block = rows.num_blocks;
   row.dbias_dphi = law.bias.slope;
+  row.dbias_drate = law.rate_slope;
   rows.bias.push_back(law.bias.value);
   if (law.compliance > 0) {
     rows.compliance.resize(row.row, 0.0);
@@ -106,7 +108,7 @@ void add_joint_limit_rows(const RowContext& context, ConstraintRows& rows) {
 
 namespace {
 
-/// A row of a tendon's spring, damper or dry friction, with its weight.
+/// A row of a tendon's spring, damper, armature or dry friction, with its weight.
 void push_tendon_row(const RowContext& context, int tendon, DofRow row, BlockType type, double bound,
                      const SpringRow& law, std::uint64_t key, ConstraintRows& rows) {
   row.tendon = -1;
@@ -123,7 +125,7 @@ void add_tendon_spring_rows(const RowContext& context, ConstraintRows& rows) {
   const double h = context.options.timestep;
   for (int t = 0; t < int(model.tendons.size()); ++t) {
     const Tendon& tendon = model.tendons[t];
-    if (tendon.stiffness == 0 && tendon.damping == 0 && tendon.dry_friction == 0) continue;
+    if (!has_own_forces(tendon)) continue;
     TendonState state;
     tendon_state(model, context.dynamics, t, context.q, true, state);
     const auto push = [&](bool upper, DofRow row, BlockType type, double bound, const SpringRow& law,
@@ -144,11 +146,11 @@ void add_tendon_spring_rows(const RowContext& context, ConstraintRows& rows) {
       }
     }
 
-    // ... a spring without one and the damper at any length, ...
+    // ... a spring without one, the damper and the armature at any length, ...
     const OneSidedSpring both = tendon_spring(tendon, true);
-    if (both.stiffness > 0 || both.dashpot > 0) {
+    if (both.stiffness > 0 || both.dashpot > 0 || both.armature > 0) {
       const DofRow row = tendon_row(state, false, tendon.spring_lower);
-      push(false, row, BlockType::equality, 0, two_sided_row(both, h, row.phi),
+      push(false, row, BlockType::equality, 0, two_sided_row(both, h, row.phi, rate_of(row, context.v)),
            tendon_spring_key(t, TendonSpringSide::both));
     }
 

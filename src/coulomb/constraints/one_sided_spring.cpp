@@ -8,8 +8,10 @@
 namespace coulomb {
 namespace {
 
-/// h k + d: force per closing speed, of a gap that is closed.
-double impedance(const OneSidedSpring& spring, double timestep) { return timestep * spring.stiffness + spring.dashpot; }
+/// h k + d + m / h: force per closing speed, of a gap that is closed.
+double impedance(const OneSidedSpring& spring, double timestep) {
+  return timestep * spring.stiffness + spring.dashpot + spring.armature / timestep;
+}
 
 }  // namespace
 
@@ -48,8 +50,8 @@ SpringRow spring_row(const OneSidedSpring& spring, double timestep, double phi) 
 bool has_range(const Tendon& tendon) { return tendon.spring_lower < tendon.spring_upper; }
 
 OneSidedSpring tendon_spring(const Tendon& tendon, bool both_signs) {
-  if (!has_range(tendon)) return {tendon.stiffness, tendon.damping};
-  return both_signs ? OneSidedSpring{0, tendon.damping} : OneSidedSpring{tendon.stiffness, 0};
+  if (!has_range(tendon)) return {tendon.stiffness, tendon.damping, tendon.armature};
+  return both_signs ? OneSidedSpring{0, tendon.damping, tendon.armature} : OneSidedSpring{tendon.stiffness, 0};
 }
 
 double tendon_slope(const Tendon& tendon, BlockType type) {
@@ -59,12 +61,13 @@ double tendon_slope(const Tendon& tendon, BlockType type) {
   return std::max(spring.stiffness, no_effect * spring.dashpot);
 }
 
-SpringRow two_sided_row(const OneSidedSpring& spring, double timestep, double phi) {
+SpringRow two_sided_row(const OneSidedSpring& spring, double timestep, double phi, double rate) {
   const double z = impedance(spring, timestep);
   SpringRow row;
   row.compliance = 1 / (timestep * z);
   row.bias.slope = spring.stiffness / z;
-  row.bias.value = row.bias.slope * phi;
+  row.rate_slope = -spring.armature / timestep / z;
+  row.bias.value = row.bias.slope * phi + row.rate_slope * rate;
   return row;
 }
 
@@ -73,25 +76,28 @@ double contact_compliance(const Model& model, int pair, double timestep) {
   return spring ? spring_row(*spring, timestep, 0).compliance : model.pair_compliance[pair];
 }
 
-double spring_side(const OneSidedSpring& spring, double timestep, double phi, double impulse,
-                   const SpringChange& change, bool both_signs) {
-  // Everything relative to z = h k + d: its square would leave double precision long before k does.
+double spring_side(const OneSidedSpring& spring, double timestep, const SpringState& state, const SpringChange& change,
+                   bool both_signs) {
+  // Everything relative to z = h k + d + m / h: its square would leave double precision long before k does.
   const double h = timestep;
   const double z = impedance(spring, h);
   const double k = spring.stiffness / z;
   const double d = spring.dashpot / z;
+  const double m = spring.armature / (h * z);
   const double dk = change.stiffness / z;
   const double dd = change.dashpot / z;
+  const double dm = change.armature / (h * z);
   const double dh = change.timestep;
 
-  // R = 1/(h z), dR = -R (R d(1/R)) with 1/R = h^2 k + h d.
-  const double relative = h * dk + dd + (2 * k + d / h) * dh;
-  const double compliance_side = -relative * (impulse / (h * z));
+  // R = 1/(h z), dR = -R (R d(1/R)) with 1/R = h^2 k + h d + m.
+  const double relative = h * dk + dd + dm + (2 * k + d / h) * dh;
+  const double compliance_side = -relative * (state.impulse / (h * z));
 
-  // beta = k phi / z closed, phi / h open.
-  const double closed = d * dk - k * dd - k * k * dh;
-  const double bias_side = phi <= 0 || both_signs ? closed * phi : -dh / (h * h) * phi;
-  return compliance_side + bias_side;
+  // beta = (k phi - m phi' / h) / z closed, phi / h open.
+  const double closed = (d + m) * dk - k * (dd + dm) - k * (k - m / h) * dh;
+  const double bias_side = state.phi <= 0 || both_signs ? closed * state.phi : -dh / (h * h) * state.phi;
+  const double kept = m * (h * dk + dd) - (h * k + d) * dm + m / h * (2 * h * k + d) * dh;
+  return compliance_side + bias_side + kept * state.rate;
 }
 
 }  // namespace coulomb

@@ -15,6 +15,7 @@ struct Tendon;
 struct OneSidedSpring {
   double stiffness = 0;  ///< k, N/m or N m/rad, > 0
   double dashpot = 0;    ///< d, N s/m or N m s/rad
+  double armature = 0;   ///< m, kg or kg m^2, that moves with the gap: of tendons, whose springs pull as well
 };
 
 /// Of a pair of geometries, their scales included. None: the contact is rigid.
@@ -38,10 +39,11 @@ bool has_range(const Tendon& tendon);
 struct SpringRow {
   double compliance = 0;  ///< R
   Bias bias;              ///< beta; the damper has a corner where the gap closes
+  double rate_slope = 0;  ///< of beta by the rate of the gap at the start of the step, which keeps an armature going
 };
 SpringRow spring_row(const OneSidedSpring& spring, double timestep, double phi);
 /// The same of a spring that pulls as well: c + R lambda + beta = 0.
-SpringRow two_sided_row(const OneSidedSpring& spring, double timestep, double phi);
+SpringRow two_sided_row(const OneSidedSpring& spring, double timestep, double phi, double rate);
 
 /// R of a pair's normal rows, soft or not.
 double contact_compliance(const Model& model, int pair, double timestep);
@@ -50,10 +52,17 @@ double contact_compliance(const Model& model, int pair, double timestep);
 struct SpringChange {
   double stiffness = 0;
   double dashpot = 0;
+  double armature = 0;
   double timestep = 0;
 };
-/// s of the row: the change of R lambda_N + beta at fixed gap and impulse.
-double spring_side(const OneSidedSpring& spring, double timestep, double phi, double impulse,
-                   const SpringChange& change, bool both_signs = false);
+/// Gap, its rate at the start of the step, and lambda_N of a row.
+struct SpringState {
+  double phi;
+  double impulse;
+  double rate = 0;
+};
+/// s of the row: the change of R lambda_N + beta at fixed gap, rate and impulse.
+double spring_side(const OneSidedSpring& spring, double timestep, const SpringState& state, const SpringChange& change,
+                   bool both_signs = false);
 
 }  // namespace coulomb

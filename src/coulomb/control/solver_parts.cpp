@@ -57,6 +57,11 @@ TrajectorySolver::Parts::Parts(std::shared_ptr<const Model> of, ControlOptions a
     range_lower[i] = range[0];
     range_upper[i] = range[1];
   }
+  for (int i = 0; options.inputs == "u" && i < nu; ++i)
+    if (model->actuators[i].activation == ActivationType::muscle && !model->actuators[i].activation_limited) {
+      range_lower[i] = 0;
+      range_upper[i] = 1;
+    }
   lower = range_lower;
   upper = range_upper;
 }

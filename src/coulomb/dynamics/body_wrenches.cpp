@@ -6,6 +6,7 @@
 #include "coulomb/base/small_math.hpp"
 #include "coulomb/dynamics/dynamics.hpp"
 #include "coulomb/dynamics/joint_forces.hpp"
+#include "coulomb/model/tendon.hpp"
 
 namespace coulomb {
 namespace {
@@ -80,6 +81,121 @@ void site_moment(const Model& model, const DynamicsWorkspace& at, const Actuator
       cross_force(column(at, path.dof[j]), wrench, turned);
       out.dmoment[i][j] = dot6(column(at, path.dof[i]), turned);
     }
+  }
+}
+
+namespace {
+
+/// A dof that moves one of the two bodies of a relative transmission: its column at that body's point.
+struct RelativeDof {
+  int dof;
+  double sign;  ///< -1: it moves the reference
+  double v[3];
+  const double* w;
+};
+
+/// A frame in world axes.
+struct WorldFrame {
+  double p[3];
+  double R[9];
+  double quat[4];
+};
+
+WorldFrame world_frame(const DynamicsWorkspace& at, int body, const double* pos, const double* quat) {
+  WorldFrame out;
+  double local[9];
+  quaternion_to_matrix(quat, local);
+  multiply3(at.body_rotation.data() + 9 * body, local, out.R);
+  rotate(at.body_rotation.data() + 9 * body, pos, out.p);
+  add3(out.p, at.body_position.data() + 3 * body, out.p);
+  quaternion_multiply(at.body_quaternion.data() + 4 * body, quat, out.quat);
+  return out;
+}
+
+RelativeDof relative_dof(const Model& model, const DynamicsWorkspace& at, const Actuator& actuator, int dof,
+                         const WorldFrame& site, const WorldFrame& reference) {
+  const bool moves_site = dof_moves_body(model, dof, actuator.body);
+  const int body = moves_site ? actuator.body : actuator.reference_body;
+  RelativeDof out{dof, moves_site ? 1.0 : -1.0, {0, 0, 0}, column(at, dof) + 3};
+  double r[3];
+  sub3(moves_site ? site.p : reference.p, at.reference.data() + 3 * model.body_tree[body], r);
+  cross3(out.w, r, out.v);
+  add3(out.v, column(at, dof), out.v);
+  return out;
+}
+
+/// The rotation vector of the site in the reference's frame, and how a rotation of the site moves its part along the gear: in world axes.
+double relative_rotation(const WorldFrame& site, const WorldFrame& reference, const double* gear, double* slope) {
+  double relative[4];
+  double phi[3];
+  double inverse[9];
+  double own[3];
+  quaternion_conjugate_multiply(reference.quat, site.quat, relative);
+  quaternion_log(relative, phi);
+  inverse_right_jacobian(phi, inverse);
+  rotate_transposed(inverse, gear, own);
+  rotate(site.R, own, slope);
+  return dot3(gear, phi);
+}
+
+/// d moment_i / dq_j with the force f and the torque n in world axes, which turn with the reference.
+double relative_turning(const Model& model, const double* f, const double* n, const RelativeDof& i,
+                        const RelativeDof& j) {
+  double sum = 0;
+  double turned[3];
+  if (j.sign < 0) {
+    cross3(j.w, f, turned);
+    sum += dot3(turned, i.v);
+    cross3(j.w, n, turned);
+    sum += dot3(turned, i.w);
+  }
+
+  // The column itself turns where both dofs move the same body.
+  if (i.sign == j.sign) {
+    const bool carried = is_carried(model, i.dof, j.dof);
+    if (carried)
+      cross3(j.w, i.v, turned);
+    else
+      cross3(i.w, j.v, turned);
+    sum += dot3(f, turned);
+    if (carried) {
+      cross3(j.w, i.w, turned);
+      sum += dot3(n, turned);
+    }
+  }
+  return i.sign * sum;
+}
+
+}  // namespace
+
+void relative_site_moment(const Model& model, const DynamicsWorkspace& at, const Actuator& actuator,
+                          const ActuatorDofs& dofs, ActuatorForce& out) {
+  const WorldFrame site = world_frame(at, actuator.body, actuator.site_pos.data(), actuator.site_quat.data());
+  const WorldFrame reference =
+      world_frame(at, actuator.reference_body, actuator.reference_pos.data(), actuator.reference_quat.data());
+  double f[3];
+  double n[3];
+  double arm[3];
+  double slope[3];
+  rotate(reference.R, actuator.gear.data(), f);
+  rotate(reference.R, actuator.gear.data() + 3, n);
+  sub3(site.p, reference.p, arm);
+  out.length = dot3(f, arm) + relative_rotation(site, reference, actuator.gear.data() + 3, slope);
+  out.turns = true;
+
+  RelativeDof columns[max_actuator_dofs];
+  for (int i = 0; i < dofs.num; ++i)
+    columns[i] = relative_dof(model, at, actuator, dofs.dof[i], site, reference);
+  for (int i = 0; i < dofs.num; ++i) {
+    const RelativeDof& c = columns[i];
+    out.moment[i] = c.sign * (dot3(f, c.v) + dot3(n, c.w));
+    for (int j = 0; j < dofs.num; ++j)
+      out.dmoment[i][j] = relative_turning(model, f, n, c, columns[j]);
+
+    // The length is read in the reference's frame, which turns: its slope is not the moment.
+    double turned[3];
+    cross3(c.w, arm, turned);
+    out.dlength[i] = c.sign * (dot3(f, c.v) + dot3(slope, c.w)) - (c.sign < 0 ? dot3(f, turned) : 0.0);
   }
 }
 
@@ -211,7 +327,7 @@ void add_medium_forces(const Model& model, const DynamicsWorkspace& at, const do
 std::size_t count_wrench_slopes(const Model& model) {
   std::size_t count = 0;
   for (const Actuator& a : model.actuators) {
-    const std::size_t dofs = a.body >= 0 ? Path(model, a.body).num : 0;
+    const std::size_t dofs = a.reference_body >= 0 ? max_actuator_dofs : a.body >= 0 ? Path(model, a.body).num : 0;
     count += dofs * dofs;
   }
   for (int b = 1; b < model.num_bodies && has_medium(model); ++b) {

@@ -9,6 +9,7 @@
 
 namespace coulomb {
 
+struct ActuatorDofs;
 struct ActuatorForce;
 struct DynamicsWorkspace;
 struct JointForces;
@@ -16,6 +17,10 @@ struct JointForces;
 /// Does a motion of dof j carry the column of dof i, both on one path? Its own joint carries a rotation of a ball or free joint.
 bool is_carried(const Model& model, int i, int j);
 
+/// Moment, length and their slopes of an actuator at a frame of a body that pushes off another one, `reference` (MuJoCo's refsite): the force
+/// is along the axes of the reference's frame, and acts on the relative motion of the two. After kinematics.
+void relative_site_moment(const Model& model, const DynamicsWorkspace& at, const Actuator& actuator,
+                          const ActuatorDofs& dofs, ActuatorForce& out);
 /// Moment of an actuator at a frame of a body, and how it turns: W = (R gear_force, R gear_torque) at the frame's origin. After kinematics.
 void site_moment(const Model& model, const DynamicsWorkspace& at, const Actuator& actuator, ActuatorForce& out);
 /// The wrench of a unit of its force, (f, n) about the reference point of the body's tree.

@@ -43,6 +43,29 @@ Values dense_mass(const Model& model, const DynamicsWorkspace& ws) {
   return out;
 }
 
+/// Calls visit(J, armature) of every tendon that has one.
+template <class Visit>
+void for_each_armature(const Model& model, const DynamicsWorkspace& ws, const Values& q, Visit visit) {
+  for (int t = 0; t < int(model.tendons.size()); ++t) {
+    const double armature = model.tendons[t].armature;
+    if (armature == 0) continue;
+    TendonState state;
+    tendon_state(model, ws, t, q.data(), false, state);
+    visit(state, armature);
+  }
+}
+
+/// M with the armature of tendons, m J^T J, which the packed rows do not have.
+Values full_mass(const Model& model, const DynamicsWorkspace& ws, const Values& q) {
+  Values out = dense_mass(model, ws);
+  for_each_armature(model, ws, q, [&](const TendonState& tendon, double armature) {
+    for (int i = 0; i < tendon.num; ++i)
+      for (int j = 0; j < tendon.num; ++j)
+        out[std::size_t(tendon.dof[i]) * model.nv + tendon.dof[j]] += armature * tendon.J[i] * tendon.J[j];
+  });
+  return out;
+}
+
 /// Transpose of a matrix of the workspace that is kept by tree, dense.
 Values transposed(const DynamicsWorkspace& ws, const Values& by_tree) {
   const std::size_t nv = static_cast<std::size_t>(ws.nv);
@@ -78,7 +101,7 @@ double spring_energy(const Model& model, const DynamicsWorkspace& ws, const Valu
 Values mass_matrix(const Model& model, const Values& q) {
   DynamicsWorkspace ws = at(model, q);
   mass_matrix(model, ws);
-  return dense_mass(model, ws);
+  return full_mass(model, ws, q);
 }
 
 Values bias(const Model& model, const Values& q, const Values& v) {
@@ -92,6 +115,10 @@ Values inverse_dynamics(const Model& model, const Values& q, const Values& v, co
   DynamicsWorkspace ws = at(model, q, v);
   Values tau(model.nv);
   inverse_dynamics(model, ws, a.data(), tau.data());
+  for_each_armature(model, ws, q, [&](const TendonState& tendon, double armature) {
+    for (int i = 0; i < tendon.num; ++i)
+      tau[tendon.dof[i]] += armature * tendon.rate(a.data()) * tendon.J[i];
+  });
   return tau;
 }
 
@@ -102,7 +129,7 @@ InverseDynamicsDerivatives inverse_dynamics_derivatives(const Model& model, cons
   mass_matrix(model, ws);
 
   // The mass matrix is read before the derivatives overwrite shared storage.
-  const Values mass = dense_mass(model, ws);
+  const Values mass = full_mass(model, ws, q);
 
   inverse_dynamics_derivatives(model, ws, a.data(), nullptr);
   return {transposed(ws, ws.id_dq_T), transposed(ws, ws.id_dv_T), mass};
@@ -168,7 +195,12 @@ Values point_jacobian(const Model& model, const Values& q, int body, const Value
 
 Energy energy(const Model& model, const Values& q, const Values& v) {
   const DynamicsWorkspace ws = at(model, q, v);
-  return {kinetic_energy(model, ws), potential_energy(model, ws) + spring_energy(model, ws, q)};
+  double kinetic = kinetic_energy(model, ws);
+  for_each_armature(model, ws, q, [&](const TendonState& tendon, double armature) {
+    const double rate = tendon.rate(v.data());
+    kinetic += 0.5 * armature * rate * rate;
+  });
+  return {kinetic, potential_energy(model, ws) + spring_energy(model, ws, q)};
 }
 
 }  // namespace coulomb

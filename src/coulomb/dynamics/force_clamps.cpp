@@ -49,7 +49,7 @@ bool is_limited(const Model& model, int joint) {
   return std::isfinite(model.joint_actuator_lower[joint]) || std::isfinite(model.joint_actuator_upper[joint]);
 }
 
-/// What an actuator of a tendon or body adds to the sums of its joints: its force at the start.
+/// What an actuator of a tendon or body, or a muscle, adds to the sums of its joints: its force at the start.
 void add_coupled_force(const Model& model, int k, JointForces& forces) {
   const ActuatorDofs dofs = actuator_dofs(model, k);
   for (int i = 0; i < dofs.num; ++i)
@@ -66,7 +66,7 @@ void visit_forces(const Model& model, const StepMotion& motion, bool felt, Joint
   std::fill(clamps.moved.begin(), clamps.moved.end(), 0);
   for (int k = 0; k < model.nu; ++k) {
     const Actuator& actuator = model.actuators[k];
-    if (!drives_joint(actuator)) {
+    if (!may_act_at_end(actuator)) {
       add_coupled_force(model, k, forces);
       continue;
     }

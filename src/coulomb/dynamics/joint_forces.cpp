@@ -7,13 +7,15 @@
 #include "coulomb/configuration.hpp"
 #include "coulomb/dynamics/body_wrenches.hpp"
 #include "coulomb/dynamics/dynamics.hpp"
+#include "coulomb/dynamics/muscle_curves.hpp"
 #include "coulomb/dynamics/tendon_state.hpp"
 #include "coulomb/model/tendon.hpp"
 
 // Actuator k on joint j (MuJoCo's meaning): length l = gear . (q or its rotation vector), speed s = m . v,
 //   force = clamp_f( (g0 + g1 l + g2 s) clamp_u(u) + b0 + b1 l + b2 s ),  tau_j += m force,  tau_j clamped per joint,
 // where the moment m is the gear, turned into the body's axes for a transmission in the parent's frame.
-// On a tendon of length L: l = gear L, m = gear dL/dq. At a site: l = 0, m = J^T gear.
+// On a tendon of length L: l = gear L, m = gear dL/dq. At a site: l = 0, m = J^T gear; against another site: body_wrenches.hpp. A muscle has
+// curves in place of g and b (muscle_curves.hpp).
 // A position servo (g0 = -b1 alone) on a ball joint goes the short way round: u - l is taken modulo a turn, 2 pi |gear|.
 // At a clamp the derivative is the saturated side's: zero.
 
@@ -66,7 +68,11 @@ void tendon_moment(const Model& model, const DynamicsWorkspace& at, const Actuat
 
 /// Length and moment of a transmission, and how they move with the joint.
 void transmission(const Model& model, const DynamicsWorkspace& at, const Actuator& actuator, const double* q,
-                  ActuatorForce& t) {
+                  const ActuatorDofs& dofs, ActuatorForce& t) {
+  if (actuator.reference_body >= 0) {
+    relative_site_moment(model, at, actuator, dofs, t);
+    return;
+  }
   if (actuator.body >= 0) {
     site_moment(model, at, actuator, t);
     return;
@@ -124,6 +130,23 @@ double nearest_turn(const Model& model, const Actuator& actuator, double length,
   return length + std::remainder(u - length, turn);
 }
 
+/// The force of a muscle; where one of its curves is not used gain or bias take its place. df_dgain is by its peak force.
+void set_muscle_force(const Actuator& actuator, double u, double du, ActuatorForce& a) {
+  const Muscle& muscle = actuator.muscle;
+  MuscleForce gain{actuator.gain[0] + actuator.gain[1] * a.length + actuator.gain[2] * a.speed, actuator.gain[1],
+                   actuator.gain[2]};
+  MuscleForce bias{actuator.bias[0] + actuator.bias[1] * a.length + actuator.bias[2] * a.speed, actuator.bias[1],
+                   actuator.bias[2]};
+  if (muscle.pulls) gain = muscle_gain(muscle, a.length, a.speed);
+  if (muscle.resists) bias = muscle_bias(muscle, a.length);
+  a.force = gain.value * u + bias.value;
+  a.df_dlength = gain.by_length * u + bias.by_length;
+  a.df_dspeed = gain.by_speed * u + bias.by_speed;
+  a.df_du = du * gain.value;
+  a.df_dgain = ((muscle.pulls ? gain.value * u : 0.0) + (muscle.resists ? bias.value : 0.0)) / muscle.peak_force;
+  a.df_dbias = muscle.resists ? 0 : 1;
+}
+
 /// At a bound a force moves with nothing.
 void hold_at_bound(const Actuator& actuator, ForceBound bound, ActuatorForce& a) {
   if (bound == ForceBound::none) return;
@@ -131,10 +154,24 @@ void hold_at_bound(const Actuator& actuator, ForceBound bound, ActuatorForce& a)
   a.df_dlength = a.df_dspeed = a.df_du = a.df_dgain = a.df_dbias = a.du = 0;
 }
 
-/// Of its force at the start.
-ForceBound start_bound(const Actuator& actuator, double force) {
-  if (!actuator.force_limited) return ForceBound::none;
-  return bound_of(force, actuator.force_range[0], actuator.force_range[1]);
+/// Actuator k where its tendon's force is at its bound: its own bound and its slopes, which are those of the pull of all of the tendon's
+/// actuators together. False: the tendon is not at a bound.
+bool share_in_tendon(const Model& model, const DynamicsWorkspace& at, int k, const double* q, const double* v,
+                     const double* u, ActuatorForce& a) {
+  const Actuator& actuator = model.actuators[k];
+  if (actuator.tendon < 0 || !model.tendons[actuator.tendon].force_limited) return false;
+  const TendonShare share = tendon_share(model, at, actuator.tendon, q, v, u);
+  if (!share.bounded) return false;
+
+  // d(sum gear_i s f_i) / df_k over gear_k; a force at its own bound moves the others all the same.
+  a.force *= share.scale;
+  const ForceBound bound = own_bound(actuator, a.force);
+  const double own = bound == ForceBound::none ? 1.0 : 0.0;
+  const double slope = share.scale * (own - share.pull / share.sum / actuator.gear[0]);
+  if (bound != ForceBound::none) a.force = actuator.force_range[bound == ForceBound::upper];
+  for (double* x : {&a.df_dlength, &a.df_dspeed, &a.df_du, &a.df_dgain, &a.df_dbias, &a.du})
+    *x *= slope;
+  return true;
 }
 
 /// What the end of the step may make of actuator k, whose force without bounds this is.
@@ -143,15 +180,15 @@ void note_clamp(const Model& model, int k, const ActuatorForce& a, ForceClamps& 
   const int joint = actuator.joint;
   clamps.force[k] = a.force;
 
-  // Tendons and sites act with the force of the start.
-  if (!drives_joint(actuator)) {
+  // Tendons, sites and muscles act with the force of the start.
+  if (!may_act_at_end(actuator)) {
     clamps.by_speed[k] = clamps.by_length[k] = 0;
-    if (!clamps.known) clamps.actuators[k] = start_bound(actuator, a.force);
+    if (!clamps.known) clamps.actuators[k] = own_bound(actuator, a.force);
     return;
   }
   clamps.by_speed[k] = std::min(0.0, a.df_dspeed);
   clamps.by_length[k] = model.joint_type[joint] != JointType::free ? std::min(0.0, a.df_dlength) : 0.0;
-  if (!clamps.known) clamps.actuators[k] = start_bound(actuator, a.force);
+  if (!clamps.known) clamps.actuators[k] = own_bound(actuator, a.force);
 
   const bool limited = actuator.force_limited || std::isfinite(model.joint_actuator_lower[joint]) ||
                        std::isfinite(model.joint_actuator_upper[joint]);
@@ -212,8 +249,8 @@ void add_actuator(const Model& model, int k, const ActuatorForce& a, JointForces
 /// What of actuator k opposes the motion of its joint.
 void note_gains(const Model& model, int k, const ActuatorForce& a, JointForces& out) {
   // Of a tendon nothing is taken at the end of the step: its dofs may lie on branches, where the factor of M has no entry for a pair of them;
-  // nor of a site, whose moment turns.
-  if (!drives_joint(model.actuators[k])) {
+  // nor of a site, whose moment turns, nor of a muscle, whose force is not affine.
+  if (!may_act_at_end(model.actuators[k])) {
     std::copy_n(a.moment, actuator_dofs(model, k).num, &out.moment[max_actuator_dofs * k]);
     out.speed_gain[k] = out.length_gain[k] = 0;
     return;
@@ -328,6 +365,12 @@ ActuatorDofs actuator_dofs(const Model& model, int actuator) {
     std::copy(dofs.begin(), dofs.end(), out.dof);
     return out;
   }
+  if (a.reference_body >= 0) {
+    // What moves both of them moves neither against the other.
+    for (int d = 0; d < model.nv && out.num < max_actuator_dofs; ++d)
+      if (dof_moves_body(model, d, a.body) != dof_moves_body(model, d, a.reference_body)) out.dof[out.num++] = d;
+    return out;
+  }
   if (a.body >= 0) {
     const int last = model.body_last_dof[a.body];
     out.num = model.dof_depth[last] + 1;
@@ -342,6 +385,7 @@ ActuatorDofs actuator_dofs(const Model& model, int actuator) {
 
 int actuator_tree(const Model& model, int actuator) {
   const Actuator& a = model.actuators[actuator];
+  if (a.reference_body >= 0) return model.body_tree[model.dof_body[actuator_dofs(model, actuator).dof[0]]];
   if (a.body >= 0) return model.body_tree[a.body];
   const int dof = a.tendon >= 0 ? model.tendons[a.tendon].dofs[0] : model.joint_v[a.joint];
   return model.body_tree[model.dof_body[dof]];
@@ -352,8 +396,35 @@ int joint_num_dofs(JointType type) { return type == JointType::free ? 6 : type =
 ActuatorForce actuator_force(const Model& model, const DynamicsWorkspace& at, int k, const double* q, const double* v,
                              double u) {
   ActuatorForce a = unbounded_force(model, at, k, q, v, u);
-  hold_at_bound(model.actuators[k], start_bound(model.actuators[k], a.force), a);
+  hold_at_bound(model.actuators[k], own_bound(model.actuators[k], a.force), a);
   return a;
+}
+
+ForceBound own_bound(const Actuator& actuator, double force) {
+  if (!actuator.force_limited) return ForceBound::none;
+  return bound_of(force, actuator.force_range[0], actuator.force_range[1]);
+}
+
+TendonShare tendon_share(const Model& model, const DynamicsWorkspace& at, int tendon, const double* q, const double* v,
+                         const double* u) {
+  TendonShare out;
+  const auto add_up = [&](auto visit) {
+    for (int k = 0; k < model.nu; ++k)
+      if (model.actuators[k].tendon == tendon)
+        visit(model.actuators[k], unbounded_force(model, at, k, q, v, u[k]).force);
+  };
+  add_up([&](const Actuator&, double force) { out.sum += force; });
+  const std::array<double, 2>& range = model.tendons[tendon].force_range;
+  const ForceBound bound = bound_of(out.sum, range[0], range[1]);
+  if (bound == ForceBound::none) return out;
+
+  // Zero lies within the range, so the sum is not zero here.
+  out.bounded = true;
+  out.scale = range[bound == ForceBound::upper] / out.sum;
+  add_up([&](const Actuator& actuator, double force) {
+    if (own_bound(actuator, out.scale * force) == ForceBound::none) out.pull += actuator.gear[0] * force;
+  });
+  return out;
 }
 
 ActuatorForce unbounded_force(const Model& model, const DynamicsWorkspace& at, int k, const double* q, const double* v,
@@ -365,7 +436,7 @@ ActuatorForce unbounded_force(const Model& model, const DynamicsWorkspace& at, i
     a.dlength[i] = a.moment[i] = a.dspeed[i] = 0;
 
   // Length and moment, and the speed that is their rate.
-  transmission(model, at, actuator, q, a);
+  transmission(model, at, actuator, q, dofs, a);
   for (int i = 0; i < dofs.num; ++i) {
     a.speed += a.moment[i] * v[dofs.dof[i]];
     for (int l = 0; a.turns && l < dofs.num; ++l)
@@ -384,6 +455,12 @@ ActuatorForce unbounded_force(const Model& model, const DynamicsWorkspace& at, i
     }
   }
 
+  a.du = du;
+  if (has_curves(actuator)) {
+    set_muscle_force(actuator, u, du, a);
+    return a;
+  }
+
   // ... and is that of the shorter way round. The force is affine in length and speed.
   u = nearest_turn(model, actuator, a.length, u);
   const double gain = actuator.gain[0] + actuator.gain[1] * a.length + actuator.gain[2] * a.speed;
@@ -394,13 +471,12 @@ ActuatorForce unbounded_force(const Model& model, const DynamicsWorkspace& at, i
   a.df_du = du * gain;
   a.df_dgain = u;
   a.df_dbias = 1;
-  a.du = du;
   return a;
 }
 
 void take_to_end(const Model& model, int k, const StepMotion& motion, ActuatorForce& a) {
   const Actuator& actuator = model.actuators[k];
-  if (!drives_joint(actuator)) return;
+  if (!may_act_at_end(actuator)) return;
   const JointType type = model.joint_type[actuator.joint];
   const int first = model.joint_v[actuator.joint];
   const int n = joint_num_dofs(type);
@@ -463,7 +539,7 @@ void add_actuator_forces(const Model& model, const DynamicsWorkspace& at, const 
   for (int k = 0; k < model.nu; ++k) {
     ActuatorForce a = unbounded_force(model, at, k, q, v, u[k]);
     note_clamp(model, k, a, out.clamps);
-    hold_at_bound(model.actuators[k], out.clamps.actuators[k], a);
+    if (!share_in_tendon(model, at, k, q, v, u, a)) hold_at_bound(model.actuators[k], out.clamps.actuators[k], a);
     add_actuator(model, k, a, out);
     note_gains(model, k, a, out);
   }
@@ -509,7 +585,8 @@ void joint_forces_at_end(const Model& model, const DynamicsWorkspace& at, const 
     const int joint = model.actuators[k].joint;
     if (joint >= 0 && forces.clamps.joints[joint] != ForceBound::none) continue;
     ActuatorForce force = unbounded_force(model, at, k, q, motion.v, u[k]);
-    hold_at_bound(model.actuators[k], forces.clamps.actuators[k], force);
+    if (!share_in_tendon(model, at, k, q, motion.v, u, force))
+      hold_at_bound(model.actuators[k], forces.clamps.actuators[k], force);
     take_to_end(model, k, motion, force);
     add_actuator(model, k, force, forces);
   }

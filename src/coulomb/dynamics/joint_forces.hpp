@@ -23,6 +23,12 @@ int actuator_tree(const Model& model, int actuator);
 /// Does it act on one joint? Those of tendons and bodies act on several.
 inline bool drives_joint(const Actuator& actuator) { return actuator.joint >= 0; }
 
+/// Has it a muscle's curves?
+inline bool has_curves(const Actuator& actuator) { return actuator.muscle.pulls || actuator.muscle.resists; }
+
+/// May a step feel its force as it is at the end? Only one that is affine and acts on one joint.
+inline bool may_act_at_end(const Actuator& actuator) { return drives_joint(actuator) && !has_curves(actuator); }
+
 /// What a force on several joints (of a tendon, a site, the medium) adds to the derivatives of the forces of other joints.
 struct CoupledSlope {
   int row;     ///< dof of the force
@@ -114,6 +120,18 @@ ActuatorForce actuator_force(const Model& model, const DynamicsWorkspace& at, in
 /// The same without its bounds.
 ActuatorForce unbounded_force(const Model& model, const DynamicsWorkspace& at, int actuator, const double* q,
                               const double* v, double u);
+/// What the bound of a tendon's force makes of the forces f_k of its actuators without their own bounds: s f_k, s = bound / sum f, which then
+/// keep to those. Their slopes: s (df_k - f_k (sum df) / sum f).
+struct TendonShare {
+  bool bounded = false;  ///< else s = 1
+  double scale = 1;      ///< s
+  double sum = 0;        ///< of f
+  double pull = 0;       ///< sum of gear f over the actuators that are not at their own bounds
+};
+TendonShare tendon_share(const Model& model, const DynamicsWorkspace& at, int tendon, const double* q, const double* v,
+                         const double* u);
+/// Of the force of actuator k, which its tendon has scaled.
+ForceBound own_bound(const Actuator& actuator, double force);
 /// The force of a step's start (without slopes where it is at a bound) becomes that which the step feels: the parts that oppose the motion at
 /// the end. Derivatives by q, u and gains at fixed v_plus.
 void take_to_end(const Model& model, int actuator, const StepMotion& motion, ActuatorForce& force);

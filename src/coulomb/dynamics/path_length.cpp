@@ -315,6 +315,25 @@ void add_height(double height, PathLength& out) {
 
 }  // namespace
 
+PathLength slider_path(double rod, const double* a) {
+  PathLength out;
+  out.length = a[2];
+  out.gradient[2] = 1;
+  const double square = rod * rod - a[0] * a[0] - a[1] * a[1];
+  out.at_kink = std::abs(square) <= 1e-12 * rod * rod;
+  if (!(square > 0)) return out;
+
+  // -s with s = sqrt(square), ds/dx = -x / s
+  const double s = std::sqrt(square);
+  out.length -= s;
+  for (int i = 0; i < 2; ++i) {
+    out.gradient[i] = a[i] / s;
+    for (int j = 0; j < 2; ++j)
+      out.hessian[i][j] = ((i == j ? 1.0 : 0.0) + a[i] * a[j] / square) / s;
+  }
+  return out;
+}
+
 PathLength straight_path(const double* a, const double* b) {
   PathLength out;
   double d[3];

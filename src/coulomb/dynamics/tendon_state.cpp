@@ -83,6 +83,11 @@ PathLength piece_length(const DynamicsWorkspace& at, const TendonPiece& piece, c
     frame.to_local(world, side);
   }
 
+  if (obstacle.kind == TendonPoint::Kind::slider) {
+    PathLength path = slider_path(obstacle.radius, a);
+    turn_to_world(frame.R, path);
+    return path;
+  }
   const WrapShape shape = obstacle.kind == TendonPoint::Kind::sphere ? WrapShape::sphere : WrapShape::cylinder;
   PathLength path;
   const double* on_side = obstacle.side_body >= 0 ? side : nullptr;

@@ -73,14 +73,23 @@ void fields(Archive& archive, TriangleSurface& x) {
 }
 
 template <class Archive>
+void fields(Archive& archive, Muscle& x) {
+  auto& [pulls, resists, peak_force, length_range, range, shortest, longest, fastest, passive, stretched,
+         activation_time, deactivation_time, smoothing] = x;
+  archive(pulls, resists, peak_force, length_range, range, shortest, longest, fastest, passive, stretched,
+          activation_time, deactivation_time, smoothing);
+}
+
+template <class Archive>
 void fields(Archive& archive, Actuator& x) {
-  auto& [name, joint, tendon, body, site_pos, site_quat, gear, in_parent_frame, gain, bias, control_limited,
-         force_limited, control_range, force_range, activation, time_constant, acts_early, activation_limited,
-         activation_range] = x;
+  auto& [name, joint, tendon, body, site_pos, site_quat, reference_body, reference_pos, reference_quat, gear,
+         in_parent_frame, gain, bias, control_limited, force_limited, control_range, force_range, activation,
+         time_constant, acts_early, activation_limited, activation_range, muscle] = x;
   archive(name, joint, gear, in_parent_frame, gain, bias, control_limited, force_limited, control_range, force_range);
   if (archive.format() >= 5) archive(tendon);
   if (archive.format() >= 7) archive(body, site_pos, site_quat);
   if (archive.format() >= 8) archive(activation, time_constant, acts_early, activation_limited, activation_range);
+  if (archive.format() >= 9) archive(reference_body, reference_pos, reference_quat, muscle);
 }
 
 template <class Archive>
@@ -104,10 +113,11 @@ void fields(Archive& archive, TendonPoint& x) {
 template <class Archive>
 void fields(Archive& archive, Tendon& x) {
   auto& [name, joints, coefficients, path, dofs, weight, limited, lower, upper, stiffness, spring_lower, spring_upper,
-         damping, dry_friction] = x;
+         damping, dry_friction, armature, force_limited, force_range] = x;
   archive(name, joints, coefficients, limited, lower, upper);
   if (archive.format() >= 7) archive(stiffness, spring_lower, spring_upper, damping, dry_friction);
   if (archive.format() >= 8) archive(path, weight);
+  if (archive.format() >= 9) archive(armature, force_limited, force_range);
 }
 
 template <class Archive>

@@ -7,6 +7,11 @@ namespace coulomb {
 
 inline bool is_spatial(const Tendon& tendon) { return !tendon.path.empty(); }
 
+/// Does it exert a force, or has it an inertia, whatever its limits?
+inline bool has_own_forces(const Tendon& tendon) {
+  return tendon.stiffness > 0 || tendon.damping > 0 || tendon.dry_friction > 0 || tendon.armature > 0;
+}
+
 /// How far a length is beyond the lengths of the tendon's spring: negative where it is too short.
 inline double tendon_stretch(const Tendon& tendon, double length) {
   if (length < tendon.spring_lower) return length - tendon.spring_lower;
@@ -29,7 +34,7 @@ void for_each_piece(const Tendon& tendon, Visit visit) {
   const TendonPoint* around = nullptr;
   double share = 1;
   for (const TendonPoint& point : tendon.path) {
-    if (point.kind == Kind::sphere || point.kind == Kind::cylinder) {
+    if (point.kind == Kind::sphere || point.kind == Kind::cylinder || point.kind == Kind::slider) {
       around = &point;
       continue;
     }

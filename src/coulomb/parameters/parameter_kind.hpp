@@ -75,6 +75,8 @@ std::unique_ptr<ParameterKind> make_joint_limit_stiffness();
 std::unique_ptr<ParameterKind> make_joint_limit_dashpot();
 std::unique_ptr<ParameterKind> make_tendon_limits();
 std::unique_ptr<ParameterKind> make_tendon_stiffness();
+std::unique_ptr<ParameterKind> make_tendon_armature();
+std::unique_ptr<ParameterKind> make_muscle_force();
 std::unique_ptr<ParameterKind> make_tendon_damping();
 std::unique_ptr<ParameterKind> make_tendon_friction();
 std::unique_ptr<ParameterKind> make_gravity();

@@ -41,6 +41,7 @@ const std::vector<std::unique_ptr<ParameterKind>>& parameter_kinds() {
     k.push_back(make_tendon_stiffness());
     k.push_back(make_tendon_damping());
     k.push_back(make_tendon_friction());
+    k.push_back(make_tendon_armature());
 
     // The world and motors.
     k.push_back(make_gravity());
@@ -52,6 +53,7 @@ const std::vector<std::unique_ptr<ParameterKind>>& parameter_kinds() {
     k.push_back(make_actuator_gain());
     k.push_back(make_actuator_kp());
     k.push_back(make_actuator_kd());
+    k.push_back(make_muscle_force());
 
     // Springs of contact, and penalty contact.
     k.push_back(make_contact_stiffness());

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "coulomb/model/checks.hpp"
+#include "coulomb/model/tendon.hpp"
 #include "coulomb/stepping/soft_contacts.hpp"
 #include "coulomb/stepping/steppers.hpp"
 
@@ -124,10 +125,14 @@ void check_stepper(const Model& model, const SimulatorOptions& o, const StepOpti
   }
 
   for (const Tendon& tendon : model.tendons)
-    if (options.impacts.enabled &&
-        (tendon.limited || tendon.stiffness > 0 || tendon.damping > 0 || tendon.dry_friction > 0))
+    if (options.impacts.enabled && (tendon.limited || has_own_forces(tendon)))
       refuse("continuous_collision: got true, expected false with tendon '" + tendon.name +
-             "': split steps know no limits, springs, dampers and dry friction of tendons");
+             "': split steps know no limits, springs, dampers, armature and dry friction of tendons");
+  for (const Tendon& tendon : model.tendons)
+    if (tendon.armature > 0 && (stepper.has_springs() || penalty))
+      refuse((penalty ? "contact: got \"" + o.contact : "stepper: got \"" + o.stepper) + "\" with tendon '" +
+             tendon.name +
+             "', whose armature it does not know: expected stepper \"semi_implicit\" and contact \"ncp\"");
 
   for (int g = 0; g < model.num_geometries; ++g)
     if (options.impacts.enabled && model.geometry_type[g] == ShapeType::surface)

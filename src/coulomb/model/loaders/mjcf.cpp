@@ -238,6 +238,9 @@ void copy_actuators(const mjModel& m, Copier& c) {
   COULOMB_REALS(actuator_biasprm, mjNBIAS * n);
   COULOMB_REALS(actuator_ctrlrange, 2 * m.nu);
   COULOMB_REALS(actuator_forcerange, 2 * n);
+  COULOMB_REALS(actuator_lengthrange, 2 * n);
+  COULOMB_REALS(actuator_acc0, n);
+  COULOMB_REALS(actuator_cranklength, n);
 }
 
 /// Equalities and tendons.

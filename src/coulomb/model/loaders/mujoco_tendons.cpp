@@ -30,6 +30,24 @@ void add_joints(const MujocoFields& f, int t, Tendon& out) {
   }
 }
 
+/// Is a body the other one, or does it carry it?
+bool carries(const SceneParts& parts, int body, int other) {
+  while (other > body)
+    other = parts.bodies[other].parent;
+  return other == body;
+}
+
+/// Do two of its joints lie on different branches of a robot?
+bool joins_branches(const SceneParts& parts, const Tendon& tendon) {
+  for (int i : tendon.joints)
+    for (int j : tendon.joints) {
+      const int a = parts.joints[i].body;
+      const int b = parts.joints[j].body;
+      if (!carries(parts, a, b) && !carries(parts, b, a)) return true;
+    }
+  return false;
+}
+
 /// A site's body and place; throws where there is none such.
 int site_body(const MujocoFields& f, int site, const std::string& what) {
   if (site < 0 || site >= f.count("nsite")) refuse(what, "site " + std::to_string(site) + " is none of the model's");
@@ -85,6 +103,7 @@ int tendon_index(const MujocoFields& f, int t, const std::string& what) {
 void translate_tendons(const MujocoFields& f, SceneParts& parts) {
   const bool limits_are_on = !(f.count("opt_disableflags") & (mj::disable_limit | mj::disable_constraint));
   int margins = 0;
+  int across = 0;
   for (int t = 0; t < f.count("ntendon"); ++t) {
     const std::string what = "tendon '" + f.name("tendon", t) + "'";
     const bool limited = f.integer("tendon_limited", t, 0) != 0 && limits_are_on;
@@ -110,8 +129,13 @@ void translate_tendons(const MujocoFields& f, SceneParts& parts) {
     if (!(flags & mj::disable_damper)) out.damping = f.real("tendon_damping", t, 0);
     if (!(flags & (mj::disable_friction_loss | mj::disable_constraint)))
       out.dry_friction = f.real("tendon_frictionloss", t, 0);
+    out.armature = f.real("tendon_armature", t, 0);
+    across += out.armature != 0 && joins_branches(parts, out);
     parts.tendons.push_back(out);
   }
+  if (across > 0)
+    parts.deviate("armature of " + std::to_string(across) +
+                  " tendons across branches: it couples them, which MuJoCo's mass matrix leaves out");
   if (margins > 0) {
     parts.deviate("margin of " + std::to_string(margins) + " tendon limits: they act at the limit itself");
   }

@@ -217,11 +217,20 @@ class Checker {
       checks::not_negative(what + " stiffness", tendon.stiffness);
       checks::not_negative(what + " damping", tendon.damping);
       checks::not_negative(what + " dry_friction", tendon.dry_friction);
+      checks::not_negative(what + " armature", tendon.armature);
+      if (tendon.armature > 0 && is_spatial(tendon))
+        checks::fail(what + " armature", "got " + checks::text(tendon.armature) +
+                                             " for a spatial tendon, expected 0: fixed tendons alone have an armature");
+      range(what + " force_range", tendon.force_limited, tendon.force_range[0], tendon.force_range[1]);
+      if (tendon.force_limited && !(tendon.force_range[0] <= 0 && tendon.force_range[1] >= 0))
+        checks::fail(what + " force_range", "got (" + checks::text(tendon.force_range[0]) + ", " +
+                                                checks::text(tendon.force_range[1]) +
+                                                "), expected one that holds zero");
       const int dofs = count_dofs(tendon);
       if (dofs > most_of_tendon)
         checks::fail(what, "it has " + std::to_string(dofs) + " degrees of freedom, at most " +
                                std::to_string(most_of_tendon) + " are supported");
-      if (!tendon.limited && tendon.stiffness == 0 && tendon.damping == 0 && tendon.dry_friction == 0) continue;
+      if (!tendon.limited && !has_own_forces(tendon)) continue;
       pulled(what + ": limits and springs", tendon, 2);
       moved(what + ": limits and springs", tendon);
     }
@@ -232,24 +241,30 @@ class Checker {
       const std::string what = robot_ + "actuator '" + actuator.name + "'";
       // The joint that it drives, by which law.
       if (actuator.body >= 0) {
-        index(what + " body", actuator.body, 1, last_body());
+        const bool relative = actuator.reference_body >= 0;
+        index(what + " body", actuator.body, relative ? 0 : 1, last_body());
+        index(what + " reference_body", actuator.reference_body, -1, last_body());
         index(what + " joint of an actuator of a body", actuator.joint, -1, -1);
         index(what + " tendon of an actuator of a body", actuator.tendon, -1, -1);
         checks::finite(what + " site_pos", actuator.site_pos.data(), 3);
         unit_quaternion(what + " site_quat", actuator.site_quat.data());
-        pushed(what, actuator.body);
+        checks::finite(what + " reference_pos", actuator.reference_pos.data(), 3);
+        unit_quaternion(what + " reference_quat", actuator.reference_quat.data());
+        pushed(what, actuator);
       } else if (actuator.tendon < 0) {
         index(what + " joint", actuator.joint, 0, last_joint());
       } else {
         index(what + " tendon", actuator.tendon, 0, last_tendon());
         index(what + " joint of an actuator of a tendon", actuator.joint, -1, -1);
         pulled(what, parts_.tendons[actuator.tendon], 1);
+        if (parts_.tendons[actuator.tendon].force_limited && actuator.gear[0] == 0)
+          checks::fail(what + " gear", "got 0, expected another number: the force of its tendon is limited");
       }
       checks::finite(what + " gear", actuator.gear.data(), 6);
       checks::finite(what + " gain", actuator.gain.data(), 3);
       checks::finite(what + " bias", actuator.bias.data(), 3);
-      if (actuator.activation > ActivationType::filter_exact)
-        checks::fail(what + " activation", "it is none of the kinds");
+      muscle(what + " muscle ", actuator.muscle);
+      if (actuator.activation > ActivationType::muscle) checks::fail(what + " activation", "it is none of the kinds");
       if (actuator.activation == ActivationType::filter || actuator.activation == ActivationType::filter_exact)
         checks::positive(what + " time_constant", actuator.time_constant);
 
@@ -259,6 +274,25 @@ class Checker {
             actuator.activation_range[1]);
       range(what + " force_range", actuator.force_limited, actuator.force_range[0], actuator.force_range[1]);
     }
+  }
+
+  /// Curves of muscles divide by these differences.
+  void muscle(const std::string& what, const Muscle& m) const {
+    if (!m.pulls && !m.resists) return;
+    checks::positive(what + "peak_force", m.peak_force);
+    range(what + "length_range", true, m.length_range[0], m.length_range[1]);
+    range(what + "range", true, m.range[0], m.range[1]);
+    checks::positive(what + "length_range[1] - length_range[0]", m.length_range[1] - m.length_range[0]);
+    checks::positive(what + "range[1] - range[0]", m.range[1] - m.range[0]);
+    checks::finite(what + "shortest", &m.shortest, 1);
+    checks::positive(what + "1 - shortest", 1 - m.shortest);
+    checks::positive(what + "longest - 1", m.longest - 1);
+    checks::positive(what + "fastest", m.fastest);
+    checks::not_negative(what + "passive", m.passive);
+    checks::positive(what + "stretched - 1", m.stretched - 1);
+    checks::positive(what + "activation_time", m.activation_time);
+    checks::positive(what + "deactivation_time", m.deactivation_time);
+    checks::not_negative(what + "smoothing", m.smoothing);
   }
 
   void equalities() const {
@@ -379,14 +413,16 @@ class Checker {
                        [body](const JointPart& joint) { return joint.body == body; });
   }
 
-  /// A body that an actuator pushes moves, by not too many dofs.
-  void pushed(const std::string& what, int body) const {
-    int dofs = 0;
-    for (const JointPart& joint : parts_.joints)
-      for (int b = body; b > 0; b = parts_.bodies[b].parent)
-        if (joint.body == b) dofs += joint_num_v(joint.type);
+  /// A body that an actuator pushes moves, against that which it pushes off, by not too many dofs.
+  void pushed(const std::string& what, const Actuator& actuator) const {
+    const int off = actuator.reference_body;
+    std::vector<int> joints;
+    for (int j = 0; j <= last_joint(); ++j)
+      if (carries(parts_.joints[j], actuator.body) != (off >= 0 && carries(parts_.joints[j], off))) joints.push_back(j);
+    const int dofs = count_dofs(joints);
+    of_robots(what, "its two bodies tie", joints, 1);
     if (dofs < 1 || dofs > most_in_row)
-      checks::fail(what, "body '" + parts_.bodies[body].name + "' is moved by " + std::to_string(dofs) +
+      checks::fail(what, "body '" + parts_.bodies[actuator.body].name + "' is moved by " + std::to_string(dofs) +
                              " degrees of freedom; with 1 .. " + std::to_string(most_in_row) + " it is supported");
   }
 
@@ -404,7 +440,7 @@ class Checker {
     for (std::size_t i = 0; i < tendon.path.size(); ++i) {
       const TendonPoint& point = tendon.path[i];
       const std::string where = what + " path[" + std::to_string(i) + "]";
-      if (point.kind > Kind::pulley) checks::fail(where + " kind", "it is none of the kinds");
+      if (point.kind > Kind::slider) checks::fail(where + " kind", "it is none of the kinds");
       if (point.kind == Kind::pulley) {
         checks::positive(where + " divisor", point.divisor);
         if (i > 0) end_branch();

@@ -145,6 +145,7 @@ void shift_indices(SceneParts& p, const SceneParts& base) {
     a.joint = joint(a.joint);
     a.tendon = tendon(a.tendon);
     a.body = body(a.body);
+    a.reference_body = body(a.reference_body);
   }
   for (Equality& e : p.equalities) {
     e.body_a = body(e.body_a);

@@ -108,7 +108,7 @@ class LimitSpringKind : public ParameterKind {
         const double motion = unit.stiffness * row.phi + unit.dashpot * rate_of(row, context.v);
         out[0].rows.push_back({row.row, motion / spring->stiffness});
       } else {
-        const double s = spring_side(*spring, context.options.timestep, row.phi, context.lambda[row.row], unit);
+        const double s = spring_side(*spring, context.options.timestep, {row.phi, context.lambda[row.row]}, unit);
         out[0].rows.push_back({row.row, s});
       }
     }
@@ -152,10 +152,10 @@ class TendonLimitsKind : public ParameterKind {
   }
 };
 
-/// tendon_stiffness/<tendon>, tendon_damping/<tendon>, tendon_friction/<tendon>, of tendons that have one.
+/// tendon_stiffness/<tendon>, tendon_damping/<tendon>, tendon_friction/<tendon>, tendon_armature/<tendon>, of tendons that have one.
 class TendonSpringKind : public ParameterKind {
  public:
-  enum class Of { stiffness, damping, friction };
+  enum class Of { stiffness, damping, friction, armature };
   TendonSpringKind(const char* name, const char* unit, double Tendon::*value, Of of)
       : name_(name), unit_(unit), value_(value), of_(of) {}
 
@@ -197,9 +197,10 @@ class TendonSpringKind : public ParameterKind {
     SpringChange unit;
     if (of_ == Of::stiffness && spring.stiffness > 0) unit.stiffness = 1;
     if (of_ == Of::damping && spring.dashpot > 0) unit.dashpot = 1;
-    if (unit.stiffness == 0 && unit.dashpot == 0) return;
-    const double h = context.options.timestep;
-    out.rows.push_back({row.row, spring_side(spring, h, row.phi, context.lambda[row.row], unit, both_signs)});
+    if (of_ == Of::armature && spring.armature > 0) unit.armature = 1;
+    if (unit.stiffness == 0 && unit.dashpot == 0 && unit.armature == 0) return;
+    const SpringState state{row.phi, context.lambda[row.row], rate_of(row, context.v)};
+    out.rows.push_back({row.row, spring_side(spring, context.options.timestep, state, unit, both_signs)});
   }
 
   /// Dry friction at its bound, +-h f.
@@ -242,6 +243,10 @@ std::unique_ptr<ParameterKind> make_tendon_damping() {
 std::unique_ptr<ParameterKind> make_tendon_friction() {
   return std::make_unique<TendonSpringKind>("tendon_friction", "N or N m", &Tendon::dry_friction,
                                             TendonSpringKind::Of::friction);
+}
+std::unique_ptr<ParameterKind> make_tendon_armature() {
+  return std::make_unique<TendonSpringKind>("tendon_armature", "kg or kg m^2", &Tendon::armature,
+                                            TendonSpringKind::Of::armature);
 }
 std::unique_ptr<ParameterKind> make_tendon_limits() { return std::make_unique<TendonLimitsKind>(); }
 std::unique_ptr<ParameterKind> make_joint_limit_stiffness() {

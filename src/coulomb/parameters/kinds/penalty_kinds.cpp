@@ -239,7 +239,7 @@ class PenaltyKind : public ParameterKind {
       const SpringChange change = number_.of_spring(touch);
       const double h = context.options.timestep;
       const int normal = b.row + 2;
-      out.rows.push_back({normal, spring_side(*spring, h, b.phi[2], context.lambda[normal], change)});
+      out.rows.push_back({normal, spring_side(*spring, h, {b.phi[2], context.lambda[normal]}, change)});
     }
   }
 

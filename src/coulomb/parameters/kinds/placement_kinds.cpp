@@ -244,7 +244,7 @@ class Displacement {
     };
     for (int k = 0; k < m_.nu; ++k) {
       const Actuator& actuator = m_.actuators[k];
-      if (actuator.body < 0 || !inside(actuator.body)) continue;
+      if (actuator.body < 0 || actuator.reference_body >= 0 || !inside(actuator.body)) continue;
       double unit[6];
       double wrench[6];
       double turned[6];
@@ -373,6 +373,13 @@ void check_paths(const Model& m, int body, const std::string& what) {
   if (tendon >= 0)
     checks::fail(what, "it changes the path of tendon '" + m.tendons[tendon].name +
                            "', of which there is no derivative with respect to placements");
+
+  // Nor do actuators between two bodies, of which one alone is displaced.
+  const auto inside = [&](int b) { return b >= body && b < m.body_subtree_end[body]; };
+  for (const Actuator& a : m.actuators)
+    if (a.reference_body >= 0 && inside(a.body) != inside(a.reference_body))
+      checks::fail(what, "it moves one end of actuator '" + a.name +
+                             "', of which there is no derivative with respect to placements");
 }
 
 class JointPlacementKind : public ParameterKind {

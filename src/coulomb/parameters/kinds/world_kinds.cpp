@@ -11,6 +11,7 @@
 
 #include "coulomb/base/small_math.hpp"
 #include "coulomb/constraints/constraint_rows.hpp"
+#include "coulomb/constraints/joint_limits.hpp"
 #include "coulomb/dynamics/dynamics.hpp"
 #include "coulomb/dynamics/implicit_gains.hpp"
 #include "coulomb/dynamics/spatial.hpp"
@@ -120,7 +121,7 @@ class TimestepKind : public ParameterKind {
     // Biases of position errors are divided by h; those of bounces are not. Springs have a law of their own.
     for (const BodyRows& b : context.rows.body_rows) {
       if (const auto spring = spring_of(context, b)) {
-        const double s = spring_side(*spring, h, b.phi[2], context.lambda[b.row + 2], {.timestep = 1});
+        const double s = spring_side(*spring, h, {b.phi[2], context.lambda[b.row + 2]}, {.timestep = 1});
         out[0].rows.push_back({b.row + 2, s});
         continue;
       }
@@ -131,7 +132,8 @@ class TimestepKind : public ParameterKind {
     for (const DofRow& row : context.rows.dof_rows) {
       if (const auto spring = limit_spring(m, row, context.rows.blocks[row.block])) {
         const bool both_signs = context.rows.blocks[row.block].type == BlockType::equality;
-        const double s = spring_side(*spring, h, row.phi, context.lambda[row.row], {.timestep = 1}, both_signs);
+        const SpringState state{row.phi, context.lambda[row.row], rate_of(row, context.v)};
+        const double s = spring_side(*spring, h, state, {.timestep = 1}, both_signs);
         out[0].rows.push_back({row.row, s});
         continue;
       }
@@ -157,7 +159,7 @@ class ActuatorGainKind : public ParameterKind {
   std::vector<ParameterElement> elements(const Model& model) const override {
     std::vector<ParameterElement> out;
     for (int k = 0; k < model.nu; ++k)
-      out.push_back({model.actuators[k].name, k, 1});
+      if (!has_curves(model.actuators[k])) out.push_back({model.actuators[k].name, k, 1});
     return out;
   }
   void read(const Model& model, const ParameterElement& e, double* values) const override {
@@ -175,11 +177,31 @@ class ActuatorGainKind : public ParameterKind {
   }
 };
 
+/// muscle_force/<actuator>: the peak force of a muscle, in which its force is linear.
+class MuscleForceKind : public ActuatorGainKind {
+  const char* name() const override { return "muscle_force"; }
+  const char* unit() const override { return "N"; }
+  std::vector<ParameterElement> elements(const Model& model) const override {
+    std::vector<ParameterElement> out;
+    for (int k = 0; k < model.nu; ++k)
+      if (has_curves(model.actuators[k])) out.push_back({model.actuators[k].name, k, 1});
+    return out;
+  }
+  void read(const Model& model, const ParameterElement& e, double* values) const override {
+    values[0] = model.actuators[e.index].muscle.peak_force;
+  }
+  void write(Model& model, const ParameterElement& e, const double* values, const std::string& what) const override {
+    checks::positive(what, values[0]);
+    model.actuators[e.index].muscle.peak_force = values[0];
+  }
+};
+
 }  // namespace
 
 std::unique_ptr<ParameterKind> make_gravity() { return std::make_unique<GravityKind>(); }
 std::unique_ptr<ParameterKind> make_gravity_compensation() { return std::make_unique<GravityCompensationKind>(); }
 std::unique_ptr<ParameterKind> make_timestep() { return std::make_unique<TimestepKind>(); }
+std::unique_ptr<ParameterKind> make_muscle_force() { return std::make_unique<MuscleForceKind>(); }
 std::unique_ptr<ParameterKind> make_actuator_gain() { return std::make_unique<ActuatorGainKind>(); }
 
 }  // namespace coulomb

@@ -75,15 +75,43 @@ const DynamicsWorkspace& ForceOutputs::where_found() {
   return at_;
 }
 
-/// Force of actuator k, with its derivatives, `scale` times.
-void ForceOutputs::add_actuator(int k, double scale, Scalar& out) {
+/// Force of actuator k, with its derivatives, `scale` times. Returns the force.
+double ForceOutputs::add_actuator(int k, double scale, Scalar& out) {
   const StepRecord& r = *record_;
   out.at_end = options_->stepper->dynamics_at() == StepPoint::end;
-  const ActuatorForce a = actuator_force(*model_, r.dynamics, k, out.at_end ? r.q_next.data() : r.q.data(),
-                                         out.at_end ? r.v_next.data() : r.v.data(), r.u[k]);
+  const double* q = out.at_end ? r.q_next.data() : r.q.data();
+  const double* v = out.at_end ? r.v_next.data() : r.v.data();
+  const Actuator& actuator = model_->actuators[k];
+  TendonShare share;
+  if (actuator.tendon >= 0 && model_->tendons[actuator.tendon].force_limited)
+    share = tendon_share(*model_, r.dynamics, actuator.tendon, q, v, r.u.data());
+  if (!share.bounded) {
+    const ActuatorForce a = actuator_force(*model_, r.dynamics, k, q, v, r.u[k]);
+    out.value += scale * a.force;
+    add_slopes(k, a, scale, out);
+    return a.force;
+  }
 
+  // At the bound of its tendon it gives way to the others, unless it is at its own.
+  const ActuatorForce a = unbounded_force(*model_, r.dynamics, k, q, v, r.u[k]);
+  const double force = share.scale * a.force;
+  const ForceBound bound = own_bound(actuator, force);
+  if (bound != ForceBound::none) {
+    const double held = actuator.force_range[bound == ForceBound::upper];
+    out.value += scale * held;
+    return held;
+  }
+  out.value += scale * force;
+  add_slopes(k, a, scale * share.scale, out);
+  for (int other = 0; other < model_->nu; ++other)
+    if (model_->actuators[other].tendon == actuator.tendon)
+      add_slopes(other, unbounded_force(*model_, r.dynamics, other, q, v, r.u[other]), -scale * force / share.sum, out);
+  return force;
+}
+
+/// Derivatives of the force of actuator k, `scale` times.
+void ForceOutputs::add_slopes(int k, const ActuatorForce& a, double scale, Scalar& out) const {
   // By control and gains, then by the state of its joint or tendon.
-  out.value += scale * a.force;
   out.du.push_back({k, scale * a.df_du});
   out.gains.push_back({k, scale * a.df_dgain});
   out.kps.push_back({k, scale * by_position_gain(a.df_dgain, a.df_dbias, a.length)});
@@ -127,9 +155,9 @@ void ForceOutputs::add_coupled_actuator(int k, int joint, Scalar& out) {
   const ActuatorDofs dofs = actuator_dofs(*model_, k);
   for (int i = 0; i < dofs.num; ++i) {
     if (model_->dof_joint[dofs.dof[i]] != joint) continue;
-    add_actuator(k, a.moment[i], out);
+    const double force = add_actuator(k, a.moment[i], out);
     for (int j = 0; a.turns && j < dofs.num; ++j)
-      out.dq.push_back({dofs.dof[j], a.dmoment[i][j] * a.force});
+      out.dq.push_back({dofs.dof[j], a.dmoment[i][j] * force});
   }
 }
 
@@ -297,7 +325,7 @@ void ForceOutputs::add_parameters(const Sensor& sensor, const Scalar& s, double 
 void ForceOutputs::add_actuator_parameter(const Scalar& s, const ParameterSet::Item& item, double weight,
                                           double* parameters) const {
   const std::vector<std::pair<int, double>>* of_actuators = nullptr;
-  if (is_kind(item, "actuator_gain")) {
+  if (is_kind(item, "actuator_gain") || is_kind(item, "muscle_force")) {
     of_actuators = &s.gains;
   }
   if (is_kind(item, "actuator_kp")) {

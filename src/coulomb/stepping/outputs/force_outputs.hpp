@@ -87,7 +87,8 @@ class ForceOutputs {
   void add_touch(const Site& site, Scalar& out);
   void add_contact_force(const Sensor& sensor);
   void turn_by_normal(const BodyRows& b, const double* c, double scale, double* by_normal) const;
-  void add_actuator(int k, double scale, Scalar& out);
+  double add_actuator(int k, double scale, Scalar& out);
+  void add_slopes(int k, const ActuatorForce& a, double scale, Scalar& out) const;
   void add_limit(int joint, Scalar& out);
   void add_dry_friction(int joint);
   void add_motion(const Sensor& sensor);

@@ -346,7 +346,7 @@ const std::vector<SpinDerivative>& StepLinearization::spins(bool even) {
   return all_spins_;
 }
 
-/// B s of the rows' dependence on q, and on v where they bounce.
+/// B s of the rows' dependence on q, and on v where they bounce or have an armature.
 void StepLinearization::row_columns() {
   StepRecord& r = *record_;
   const auto clear = [&] {
@@ -384,17 +384,24 @@ void StepLinearization::row_columns() {
     if (reduced_size(index) > 0) reduce(index, islands_[index].Bs_q);
   }
 
-  // s_v: a bouncing row's bias is e J v.
+  // s_v: a bouncing row's bias is e J v, that of a tendon's armature a share of J v.
   bool any = false;
   for (const BodyRows& b : r.rows.body_rows) {
     if (b.restitution == 0 || inactive_[b.block]) continue;
     islands_[r.islands.of_block(b.block)].bounces = any = true;
   }
+  for (const DofRow& row : r.rows.dof_rows)
+    if (row.dbias_drate != 0) islands_[r.islands.of_block(row.block)].bounces = any = true;
   if (!any) return;
 
   clear();
   for (const BodyRows& b : r.rows.body_rows)
     if (b.restitution != 0 && !inactive_[b.block]) bounce_row(b, s);
+  for (const DofRow& row : r.rows.dof_rows)
+    for (int j = 0; row.dbias_drate != 0 && j < row.num; ++j) {
+      const RowMatrix::Place to = s.at(*model_, row.block, row.row, model_->body_tree[model_->dof_body[row.dof[j]]]);
+      to.data[row.dof[j] - to.first] += row.dbias_drate * row.coefficient[j];
+    }
   for (int index : r.islands.order)
     if (islands_[index].bounces) reduce(index, islands_[index].Bs_v);
 }
