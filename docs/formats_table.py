@@ -230,13 +230,7 @@ MJCF = {
             "implicit; dry friction exact",
             fixed_tendon(' stiffness="3" springlength="0 1" damping="3" frictionloss="1"'),
         ),
-        ("`armature` of a fixed tendon", "read", "exact", fixed_tendon(' armature="3"')),
-        (
-            "`armature` of a `spatial` tendon",
-            "refused",
-            "tendon 't': armature",
-            spatial_tendon(' armature="3"', middle='<site site="o"/><site site="s"/>'),
-        ),
+        ("`armature` of a tendon", "read", "exact, also across branches", fixed_tendon(' armature="3"')),
         (
             "`actuatorfrcrange` of a tendon with one actuator",
             "read",

@@ -175,7 +175,7 @@ struct Tendon {
   double spring_upper = 0;
   double damping = 0;       ///< N s per unit of length
   double dry_friction = 0;  ///< N
-  double armature = 0;      ///< kg: inertia that moves with the length; of fixed tendons
+  double armature = 0;      ///< kg: inertia that moves with the length; none around obstacles
 
   /// Within which bounds the sum of the forces of its actuators stays: beyond, all of them shrink alike. Zero lies within.
   bool force_limited = false;

@@ -15,16 +15,8 @@ def document(option="", asset="", joint="", geom="", inside="", world="", after=
     return f'<mujoco>{option}<asset>{asset}</asset><worldbody>{inner}<body name="c" pos="2 0 0"><freejoint name="k"/><geom name="h" size=".1"/></body>{world}</worldbody>{after}</mujoco>'
 
 
-TENDON = '<tendon><fixed name="t"{}><joint joint="j" coef="1"/></fixed></tendon>'
 ACTUATOR = "<actuator>{}</actuator>"
 REFUSED = {
-    "armature of a spatial tendon": (
-        dict(
-            world='<site name="w" pos="0 0 3"/>',
-            after='<tendon><spatial name="t" armature="3"><site site="s"/><site site="w"/></spatial></tendon>',
-        ),
-        "tendon 't': armature 3",
-    ),
     "adhesion actuator": (dict(after=ACTUATOR.format('<adhesion body="c" ctrlrange="0 1" gain="1"/>')), "trntype 5"),
     "gain of a user": (dict(after=ACTUATOR.format('<general joint="j" gaintype="user"/>')), "gain type must be"),
     "bias of a user": (dict(after=ACTUATOR.format('<general joint="j" biastype="user"/>')), "bias type must be"),

@@ -19,6 +19,7 @@ void ConstraintRows::clear() {
   bias.clear();
   compliance.clear();
   weight.clear();
+  bias_slopes.clear();
   turning.clear();
   num_rows = num_blocks = 0;
 }

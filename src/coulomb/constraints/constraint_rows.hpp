@@ -63,12 +63,13 @@ struct DofRow {
   int num = 1;       ///< of dofs
   int tendon = -1;   ///< whose limit it is; -1: no tendon's
   int spring = -1;   ///< of which tendon's spring, damper or dry friction it is; -1: of none
+  int slopes = -1;   ///< where its part of ConstraintRows::bias_slopes begins; -1: its bias changes with phi alone
   int turning = -1;  ///< where its part of ConstraintRows::turning begins; -1: its coefficients do not change with q
   int dof[max_dofs] = {0};
   double coefficient[max_dofs] = {0};
-  double dbias_dphi = 0;   ///< dphi/dq is the row of coefficients
-  double dbias_drate = 0;  ///< by the rate at v; not of rows that turn
+  double dbias_dphi = 0;  ///< dphi/dq is the row of coefficients
   double phi = 0;
+  double bend = 0;  ///< of a tendon with an armature: the rate of the row's rate at constant v
 };
 
 /// All rows of a step, written by the functions at the end of this file, law by law.
@@ -77,15 +78,22 @@ struct ConstraintRows {
   std::vector<DofRow> dof_rows;
   std::vector<std::uint64_t> keys;  ///< per block: identity from step to step (constraint_keys.hpp)
   std::vector<Block> blocks;
-  std::vector<double> bias;        ///< per row: beta
-  std::vector<double> compliance;  ///< per row: R; none where it ends
-  std::vector<double> weight;      ///< per row: ConstraintProblem::W
-  std::vector<double> turning;     ///< of rows on dofs: num x num each, d coefficient_i / dq_(dof j)
+  std::vector<double> bias;         ///< per row: beta
+  std::vector<double> compliance;   ///< per row: R; none where it ends
+  std::vector<double> weight;       ///< per row: ConstraintProblem::W
+  std::vector<double> bias_slopes;  ///< of rows on dofs: num by q, beside dbias_dphi, then num by v
+  std::vector<double> turning;      ///< of rows on dofs: num x num each, d coefficient_i / dq_(dof j)
   int num_rows = 0;
   int num_blocks = 0;
   void clear();
   /// Leaves these blocks; the others stay in their order.
   void keep(const std::vector<unsigned char>& blocks_kept);
+
+  /// d bias / dq_(dof j) beside that by phi, and d bias / dv_(dof j)
+  double dbias_dq(const DofRow& row, int j) const { return row.slopes < 0 ? 0.0 : bias_slopes[row.slopes + j]; }
+  double dbias_dv(const DofRow& row, int j) const {
+    return row.slopes < 0 ? 0.0 : bias_slopes[row.slopes + row.num + j];
+  }
 
   /// The coefficients of a row on dofs begin to turn: num x num, zero.
   double* turn(DofRow& row) {

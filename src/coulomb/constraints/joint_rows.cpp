@@ -34,7 +34,6 @@ void push_row(DofRow row, BlockType type, double bound, const SpringRow& law, do
   row.row = rows.num_rows;
   row.block = rows.num_blocks;
   row.dbias_dphi = law.bias.slope;
-  row.dbias_drate = law.rate_slope;
   rows.bias.push_back(law.bias.value);
   if (law.compliance > 0) {
     rows.compliance.resize(row.row, 0.0);
@@ -116,6 +115,17 @@ void push_tendon_row(const RowContext& context, int tendon, DofRow row, BlockTyp
   push_row(row, type, bound, law, context.model.tendons[tendon].weight, key, rows);
 }
 
+/// Of the last row, a tendon's with an armature: its bias is `slope` times the rate that it had, less what it bends by in the step.
+void set_bias_slopes(const RowContext& context, const TendonBend& bend, double slope, ConstraintRows& rows) {
+  DofRow& row = rows.dof_rows.back();
+  const double h = context.options.timestep;
+  row.slopes = int(rows.bias_slopes.size());
+  for (int j = 0; j < row.num; ++j)
+    rows.bias_slopes.push_back(slope * (rows.drate_dq(row, j, context.v) - h * bend.by_q[j]));
+  for (int j = 0; j < row.num; ++j)
+    rows.bias_slopes.push_back(slope * (row.coefficient[j] - h * bend.by_v[j]));
+}
+
 }  // namespace
 
 void add_tendon_spring_rows(const RowContext& context, ConstraintRows& rows) {
@@ -149,9 +159,14 @@ void add_tendon_spring_rows(const RowContext& context, ConstraintRows& rows) {
     // ... a spring without one, the damper and the armature at any length, ...
     const OneSidedSpring both = tendon_spring(tendon, true);
     if (both.stiffness > 0 || both.dashpot > 0 || both.armature > 0) {
-      const DofRow row = tendon_row(state, false, tendon.spring_lower);
-      push(false, row, BlockType::equality, 0, two_sided_row(both, h, row.phi, rate_of(row, context.v)),
-           tendon_spring_key(t, TendonSpringSide::both));
+      DofRow row = tendon_row(state, false, tendon.spring_lower);
+      TendonBend bend;
+      if (both.armature > 0) tendon_bend(model, context.dynamics, t, context.v, state, bend);
+      row.bend = bend.value;
+      const double kept = rate_of(row, context.v) - h * bend.value;
+      const SpringRow law = two_sided_row(both, h, row.phi, kept);
+      push(false, row, BlockType::equality, 0, law, tendon_spring_key(t, TendonSpringSide::both));
+      if (both.armature > 0) set_bias_slopes(context, bend, law.rate_slope, rows);
     }
 
     // ... and dry friction.

@@ -93,11 +93,11 @@ double spring_side(const OneSidedSpring& spring, double timestep, const SpringSt
   const double relative = h * dk + dd + dm + (2 * k + d / h) * dh;
   const double compliance_side = -relative * (state.impulse / (h * z));
 
-  // beta = (k phi - m phi' / h) / z closed, phi / h open.
+  // beta = (k phi - m (phi' / h - bend)) / z closed, phi / h open.
   const double closed = (d + m) * dk - k * (dd + dm) - k * (k - m / h) * dh;
   const double bias_side = state.phi <= 0 || both_signs ? closed * state.phi : -dh / (h * h) * state.phi;
   const double kept = m * (h * dk + dd) - (h * k + d) * dm + m / h * (2 * h * k + d) * dh;
-  return compliance_side + bias_side + kept * state.rate;
+  return compliance_side + bias_side + kept * (state.rate - h * state.bend) + m * state.bend * dh;
 }
 
 }  // namespace coulomb

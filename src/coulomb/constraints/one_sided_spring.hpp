@@ -39,10 +39,11 @@ bool has_range(const Tendon& tendon);
 struct SpringRow {
   double compliance = 0;  ///< R
   Bias bias;              ///< beta; the damper has a corner where the gap closes
-  double rate_slope = 0;  ///< of beta by the rate of the gap at the start of the step, which keeps an armature going
+  double rate_slope = 0;  ///< of beta by the rate that the gap would keep, which an armature keeps going
 };
 SpringRow spring_row(const OneSidedSpring& spring, double timestep, double phi);
 /// The same of a spring that pulls as well: c + R lambda + beta = 0.
+/// rate: that which the gap would keep without forces, J v - h (dJ/dt v).
 SpringRow two_sided_row(const OneSidedSpring& spring, double timestep, double phi, double rate);
 
 /// R of a pair's normal rows, soft or not.
@@ -55,11 +56,12 @@ struct SpringChange {
   double armature = 0;
   double timestep = 0;
 };
-/// Gap, its rate at the start of the step, and lambda_N of a row.
+/// Gap and lambda_N of a row; the rate of the gap at the start of the step, and how that changes at constant v.
 struct SpringState {
   double phi;
   double impulse;
   double rate = 0;
+  double bend = 0;
 };
 /// s of the row: the change of R lambda_N + beta at fixed gap, rate and impulse.
 double spring_side(const OneSidedSpring& spring, double timestep, const SpringState& state, const SpringChange& change,

@@ -43,25 +43,63 @@ Values dense_mass(const Model& model, const DynamicsWorkspace& ws) {
   return out;
 }
 
-/// Calls visit(J, armature) of every tendon that has one.
+/// A tendon with an armature at a state.
+struct HeavyTendon {
+  TendonState state;
+  TendonBend bend;
+  double armature;
+
+  /// m times the acceleration of its length.
+  double force(const double* a) const { return armature * (state.rate(a) + bend.value); }
+};
+
+/// Calls visit(tendon) of every tendon that has an armature. v: null: at rest.
 template <class Visit>
-void for_each_armature(const Model& model, const DynamicsWorkspace& ws, const Values& q, Visit visit) {
+void for_each_armature(const Model& model, const DynamicsWorkspace& ws, const Values& q, const double* v, Visit visit) {
   for (int t = 0; t < int(model.tendons.size()); ++t) {
-    const double armature = model.tendons[t].armature;
-    if (armature == 0) continue;
-    TendonState state;
-    tendon_state(model, ws, t, q.data(), false, state);
-    visit(state, armature);
+    if (model.tendons[t].armature == 0) continue;
+    HeavyTendon heavy;
+    heavy.armature = model.tendons[t].armature;
+    tendon_state(model, ws, t, q.data(), true, heavy.state);
+    if (v) tendon_bend(model, ws, t, v, heavy.state, heavy.bend);
+    visit(heavy);
   }
+}
+
+/// m J^T (J a + dJ/dt v) of tendons with an armature.
+void add_armature_forces(const Model& model, const DynamicsWorkspace& ws, const Values& q, const Values& v,
+                         const Values& a, Values& out) {
+  for_each_armature(model, ws, q, v.data(), [&](const HeavyTendon& t) {
+    for (int i = 0; i < t.state.num; ++i)
+      out[t.state.dof[i]] += t.state.J[i] * t.force(a.data());
+  });
+}
+
+/// Their derivatives by q and v, added to matrices of nv x nv.
+void add_armature_slopes(const Model& model, const DynamicsWorkspace& ws, const Values& q, const Values& v,
+                         const Values& a, Values& dq, Values& dv) {
+  for_each_armature(model, ws, q, v.data(), [&](const HeavyTendon& t) {
+    const TendonState& s = t.state;
+    for (int k = 0; k < s.num; ++k) {
+      double change = t.bend.by_q[k];
+      for (int j = 0; s.turns && j < s.num; ++j)
+        change += s.dJ[j][k] * a[s.dof[j]];
+      for (int i = 0; i < s.num; ++i) {
+        const std::size_t at = std::size_t(s.dof[i]) * model.nv + s.dof[k];
+        dq[at] += t.armature * s.J[i] * change + (s.turns ? s.dJ[i][k] * t.force(a.data()) : 0.0);
+        dv[at] += t.armature * s.J[i] * t.bend.by_v[k];
+      }
+    }
+  });
 }
 
 /// M with the armature of tendons, m J^T J, which the packed rows do not have.
 Values full_mass(const Model& model, const DynamicsWorkspace& ws, const Values& q) {
   Values out = dense_mass(model, ws);
-  for_each_armature(model, ws, q, [&](const TendonState& tendon, double armature) {
-    for (int i = 0; i < tendon.num; ++i)
-      for (int j = 0; j < tendon.num; ++j)
-        out[std::size_t(tendon.dof[i]) * model.nv + tendon.dof[j]] += armature * tendon.J[i] * tendon.J[j];
+  for_each_armature(model, ws, q, nullptr, [&](const HeavyTendon& t) {
+    for (int i = 0; i < t.state.num; ++i)
+      for (int j = 0; j < t.state.num; ++j)
+        out[std::size_t(t.state.dof[i]) * model.nv + t.state.dof[j]] += t.armature * t.state.J[i] * t.state.J[j];
   });
   return out;
 }
@@ -107,6 +145,7 @@ Values mass_matrix(const Model& model, const Values& q) {
 Values bias(const Model& model, const Values& q, const Values& v) {
   DynamicsWorkspace ws = at(model, q, v);
   bias(model, ws);
+  add_armature_forces(model, ws, q, v, Values(model.nv, 0.0), ws.bias);
   return ws.bias;
 }
 
@@ -115,10 +154,7 @@ Values inverse_dynamics(const Model& model, const Values& q, const Values& v, co
   DynamicsWorkspace ws = at(model, q, v);
   Values tau(model.nv);
   inverse_dynamics(model, ws, a.data(), tau.data());
-  for_each_armature(model, ws, q, [&](const TendonState& tendon, double armature) {
-    for (int i = 0; i < tendon.num; ++i)
-      tau[tendon.dof[i]] += armature * tendon.rate(a.data()) * tendon.J[i];
-  });
+  add_armature_forces(model, ws, q, v, a, tau);
   return tau;
 }
 
@@ -132,7 +168,10 @@ InverseDynamicsDerivatives inverse_dynamics_derivatives(const Model& model, cons
   const Values mass = full_mass(model, ws, q);
 
   inverse_dynamics_derivatives(model, ws, a.data(), nullptr);
-  return {transposed(ws, ws.id_dq_T), transposed(ws, ws.id_dv_T), mass};
+  Values dq = transposed(ws, ws.id_dq_T);
+  Values dv = transposed(ws, ws.id_dv_T);
+  add_armature_slopes(model, ws, q, v, a, dq, dv);
+  return {dq, dv, mass};
 }
 
 Placements body_placements(const Model& model, const Values& q) {
@@ -196,9 +235,9 @@ Values point_jacobian(const Model& model, const Values& q, int body, const Value
 Energy energy(const Model& model, const Values& q, const Values& v) {
   const DynamicsWorkspace ws = at(model, q, v);
   double kinetic = kinetic_energy(model, ws);
-  for_each_armature(model, ws, q, [&](const TendonState& tendon, double armature) {
-    const double rate = tendon.rate(v.data());
-    kinetic += 0.5 * armature * rate * rate;
+  for_each_armature(model, ws, q, nullptr, [&](const HeavyTendon& t) {
+    const double rate = t.state.rate(v.data());
+    kinetic += 0.5 * t.armature * rate * rate;
   });
   return {kinetic, potential_energy(model, ws) + spring_energy(model, ws, q)};
 }

@@ -203,7 +203,108 @@ void add_piece(const Model& model, const DynamicsWorkspace& at, const TendonPiec
                                      b.turning(model, at, out, path.gradient + 3, i, j));
 }
 
+/// A point of a body that moves by constant v: its velocity and acceleration, with their derivatives over the tendon's dofs.
+struct PointMotion {
+  Column own[TendonState::max_dofs];
+  double velocity[3] = {0, 0, 0};
+  double acceleration[3] = {0, 0, 0};
+  double velocity_dq[TendonState::max_dofs][3] = {{0}};
+  double acceleration_dq[TendonState::max_dofs][3] = {{0}};
+  double acceleration_dv[TendonState::max_dofs][3] = {{0}};
+
+  PointMotion(const Model& model, const DynamicsWorkspace& at, const TendonState& state, int body, const double* p,
+              const double* v) {
+    const auto w = [&](int i) { return at.columns.data() + 8 * state.dof[i] + 3; };
+    for (int i = 0; i < state.num; ++i) {
+      own[i] = column_at(model, at, state.dof[i], body, p);
+      axpy3(v[state.dof[i]], own[i].J, velocity);
+    }
+
+    // dJ_i / dq_j = w_x x J_y with (x, y) = (j, i) where j carries i, else (i, j); then the same of both factors by q_k.
+    for (int i = 0; i < state.num; ++i)
+      for (int j = 0; j < state.num; ++j) {
+        if (!own[i].moves || !own[j].moves) continue;
+        const double v_i = v[state.dof[i]];
+        const double v_j = v[state.dof[j]];
+        const bool carried = is_carried(model, state.dof[i], state.dof[j]);
+        const int x = carried ? j : i;
+        const int y = carried ? i : j;
+        double turned[3];
+        cross3(w(x), own[y].J, turned);
+        axpy3(v_i, turned, velocity_dq[j]);
+        axpy3(v_i * v_j, turned, acceleration);
+        axpy3(v_j, turned, acceleration_dv[i]);
+        axpy3(v_i, turned, acceleration_dv[j]);
+        for (int k = 0; k < state.num && v_i * v_j != 0; ++k) {
+          if (!own[k].moves) continue;
+          double change[3] = {0, 0, 0};
+          double of_y[3] = {0, 0, 0};
+          turned_column(model, w(y), w(k), own[y], own[k], state.dof[y], state.dof[k], of_y);
+          add_cross3(w(x), of_y, change);
+          if (is_carried(model, state.dof[x], state.dof[k])) {
+            double of_x[3];
+            cross3(w(k), w(x), of_x);
+            add_cross3(of_x, own[y].J, change);
+          }
+          axpy3(v_i * v_j, change, acceleration_dq[k]);
+        }
+      }
+  }
+};
+
+/// Of a straight piece with d = b - a, u = d / |d|:  bend = (|d'|^2 - (u . d')^2) / |d| + u . d''
+void add_bend(const Model& model, const DynamicsWorkspace& at, const TendonPiece& piece, const double* v,
+              const TendonState& state, TendonBend& out) {
+  double p_a[3];
+  double p_b[3];
+  double u[3];
+  place(at, piece.a->body, piece.a->pos.data(), p_a);
+  place(at, piece.b->body, piece.b->pos.data(), p_b);
+  sub3(p_b, p_a, u);
+  const double length = norm3(u);
+  if (length == 0) return;
+  for (double& x : u)
+    x /= length;
+
+  const PointMotion a(model, at, state, piece.a->body, p_a, v);
+  const PointMotion b(model, at, state, piece.b->body, p_b, v);
+  double velocity[3];
+  double acceleration[3];
+  sub3(b.velocity, a.velocity, velocity);
+  sub3(b.acceleration, a.acceleration, acceleration);
+  const double along = dot3(u, velocity);
+  const double across = (dot3(velocity, velocity) - along * along) / length;
+  out.value += piece.share * (across + dot3(u, acceleration));
+
+  for (int k = 0; k < state.num; ++k) {
+    double d[3];       // of d by q_k, and of d' by v_k
+    double du[3];      // of u
+    double rate[3];    // of d' by q_k
+    double bent[3];    // of d'' by q_k
+    double driven[3];  // of d'' by v_k
+    sub3(b.own[k].J, a.own[k].J, d);
+    sub3(b.velocity_dq[k], a.velocity_dq[k], rate);
+    sub3(b.acceleration_dq[k], a.acceleration_dq[k], bent);
+    sub3(b.acceleration_dv[k], a.acceleration_dv[k], driven);
+    const double stretch = dot3(u, d);
+    for (int i = 0; i < 3; ++i)
+      du[i] = (d[i] - stretch * u[i]) / length;
+    const double turned = dot3(du, velocity) + dot3(u, rate);
+    const double of_across = 2 * (dot3(velocity, rate) - along * turned) / length - across * stretch / length;
+    out.by_q[k] += piece.share * (of_across + dot3(du, acceleration) + dot3(u, bent));
+    out.by_v[k] += piece.share * (2 * (dot3(velocity, d) - along * stretch) / length + dot3(u, driven));
+  }
+}
+
 }  // namespace
+
+void tendon_bend(const Model& model, const DynamicsWorkspace& at, int tendon, const double* v, const TendonState& state,
+                 TendonBend& out) {
+  out.value = 0;
+  std::fill_n(out.by_q, state.num, 0.0);
+  std::fill_n(out.by_v, state.num, 0.0);
+  for_each_piece(model.tendons[tendon], [&](const TendonPiece& piece) { add_bend(model, at, piece, v, state, out); });
+}
 
 void tendon_state(const Model& model, const DynamicsWorkspace& at, int tendon, const double* q, bool with_turning,
                   TendonState& out) {

@@ -32,4 +32,16 @@ struct TendonState {
 void tendon_state(const Model& model, const DynamicsWorkspace& at, int tendon, const double* q, bool with_turning,
                   TendonState& out);
 
+/// How the rate of a tendon changes at constant v, dJ/dt v, and its derivatives over the tendon's dofs. Of fixed tendons zero; of paths around
+/// obstacles it is not known.
+struct TendonBend {
+  double value = 0;
+  double by_q[TendonState::max_dofs];
+  double by_v[TendonState::max_dofs];
+};
+
+/// state: of the tendon at this configuration.
+void tendon_bend(const Model& model, const DynamicsWorkspace& at, int tendon, const double* v, const TendonState& state,
+                 TendonBend& out);
+
 }  // namespace coulomb

@@ -26,6 +26,12 @@ struct TendonPiece {
   double share;               ///< 1 / divisor of the pulley before it
 };
 
+/// Does a path lead around it?
+inline bool is_obstacle(const TendonPoint& point) {
+  using Kind = TendonPoint::Kind;
+  return point.kind == Kind::sphere || point.kind == Kind::cylinder || point.kind == Kind::slider;
+}
+
 /// Calls visit(piece) along the path of a spatial tendon. A pulley begins another branch.
 template <class Visit>
 void for_each_piece(const Tendon& tendon, Visit visit) {
@@ -34,7 +40,7 @@ void for_each_piece(const Tendon& tendon, Visit visit) {
   const TendonPoint* around = nullptr;
   double share = 1;
   for (const TendonPoint& point : tendon.path) {
-    if (point.kind == Kind::sphere || point.kind == Kind::cylinder || point.kind == Kind::slider) {
+    if (is_obstacle(point)) {
       around = &point;
       continue;
     }

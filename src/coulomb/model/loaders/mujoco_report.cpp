@@ -31,15 +31,10 @@ void refuse_what_moves(const MujocoFields& f) {
     refuse("option", "flag override (contact parameter override) is not supported");
   }
 
-  // Laws of tendons that are not here: springs and dampers that are polynomials, and the inertia of a path.
+  // Laws of tendons that are not here: springs and dampers that are polynomials.
   constexpr std::size_t prefix = 7;  // of "tendon_"
   for (int t = 0; t < f.count("ntendon"); ++t) {
     const std::string tendon = "tendon '" + f.name("tendon", t) + "'";
-
-    const double armature = f.real("tendon_armature", t, 0);
-    const bool fixed = f.integer("wrap_type", f.integer("tendon_adr", t, 0), 1) == 1;  // mjWRAP_JOINT
-    if (armature != 0 && !fixed)
-      refuse(tendon, "armature " + checks::text(armature) + " of a spatial tendon is not supported");
     for (const char* field : {"tendon_stiffnesspoly", "tendon_dampingpoly"}) {
       const bool acts = f.real(field, 2 * t, 0) != 0 || f.real(field, 2 * t + 1, 0) != 0;
       if (!acts) continue;

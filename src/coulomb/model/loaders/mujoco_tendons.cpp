@@ -37,14 +37,26 @@ bool carries(const SceneParts& parts, int body, int other) {
   return other == body;
 }
 
-/// Do two of its joints lie on different branches of a robot?
+/// The body itself, or the next one before it, that has a joint.
+int moving_body(const SceneParts& parts, int body) {
+  const auto has_joint = [&](int b) {
+    return std::any_of(parts.joints.begin(), parts.joints.end(), [b](const JointPart& j) { return j.body == b; });
+  };
+  while (body > 0 && !has_joint(body))
+    body = parts.bodies[body].parent;
+  return body;
+}
+
+/// Do two of its joints, or of the bodies of its path, lie on different branches of a robot?
 bool joins_branches(const SceneParts& parts, const Tendon& tendon) {
-  for (int i : tendon.joints)
-    for (int j : tendon.joints) {
-      const int a = parts.joints[i].body;
-      const int b = parts.joints[j].body;
+  std::vector<int> bodies;
+  for (int j : tendon.joints)
+    bodies.push_back(parts.joints[j].body);
+  for (const TendonPoint& point : tendon.path)
+    bodies.push_back(moving_body(parts, point.body));
+  for (int a : bodies)
+    for (int b : bodies)
       if (!carries(parts, a, b) && !carries(parts, b, a)) return true;
-    }
   return false;
 }
 

@@ -218,9 +218,11 @@ class Checker {
       checks::not_negative(what + " damping", tendon.damping);
       checks::not_negative(what + " dry_friction", tendon.dry_friction);
       checks::not_negative(what + " armature", tendon.armature);
-      if (tendon.armature > 0 && is_spatial(tendon))
+      const bool wraps = std::any_of(tendon.path.begin(), tendon.path.end(), is_obstacle);
+      if (tendon.armature > 0 && wraps)
         checks::fail(what + " armature", "got " + checks::text(tendon.armature) +
-                                             " for a spatial tendon, expected 0: fixed tendons alone have an armature");
+                                             " for a path around an obstacle, expected 0: only fixed tendons and "
+                                             "straight paths have an armature");
       range(what + " force_range", tendon.force_limited, tendon.force_range[0], tendon.force_range[1]);
       if (tendon.force_limited && !(tendon.force_range[0] <= 0 && tendon.force_range[1] >= 0))
         checks::fail(what + " force_range", "got (" + checks::text(tendon.force_range[0]) + ", " +

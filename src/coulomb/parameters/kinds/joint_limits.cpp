@@ -199,7 +199,7 @@ class TendonSpringKind : public ParameterKind {
     if (of_ == Of::damping && spring.dashpot > 0) unit.dashpot = 1;
     if (of_ == Of::armature && spring.armature > 0) unit.armature = 1;
     if (unit.stiffness == 0 && unit.dashpot == 0 && unit.armature == 0) return;
-    const SpringState state{row.phi, context.lambda[row.row], rate_of(row, context.v)};
+    const SpringState state{row.phi, context.lambda[row.row], rate_of(row, context.v), row.bend};
     out.rows.push_back({row.row, spring_side(spring, context.options.timestep, state, unit, both_signs)});
   }
 

@@ -161,6 +161,7 @@ class GeometryPlacementKind : public ParameterKind {
 double speed_slope(const ParameterContext& c, int k) {
   const Actuator& actuator = c.model.actuators[k];
   if (c.joint_forces.clamps.actuators[k] != ForceBound::none) return 0;
+  if (has_curves(actuator)) return unbounded_force(c.model, c.dynamics, k, c.q, c.v, c.u[k]).df_dspeed;
   const bool clamped = actuator.control_limited && actuator.activation == ActivationType::none;
   const double u = clamped ? std::clamp(c.u[k], actuator.control_range[0], actuator.control_range[1]) : c.u[k];
   return actuator.gain[2] * u + actuator.bias[2];

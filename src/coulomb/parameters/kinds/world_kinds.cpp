@@ -132,7 +132,7 @@ class TimestepKind : public ParameterKind {
     for (const DofRow& row : context.rows.dof_rows) {
       if (const auto spring = limit_spring(m, row, context.rows.blocks[row.block])) {
         const bool both_signs = context.rows.blocks[row.block].type == BlockType::equality;
-        const SpringState state{row.phi, context.lambda[row.row], rate_of(row, context.v)};
+        const SpringState state{row.phi, context.lambda[row.row], rate_of(row, context.v), row.bend};
         const double s = spring_side(*spring, h, state, {.timestep = 1}, both_signs);
         out[0].rows.push_back({row.row, s});
         continue;

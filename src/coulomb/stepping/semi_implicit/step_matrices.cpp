@@ -391,16 +391,16 @@ void StepLinearization::row_columns() {
     islands_[r.islands.of_block(b.block)].bounces = any = true;
   }
   for (const DofRow& row : r.rows.dof_rows)
-    if (row.dbias_drate != 0) islands_[r.islands.of_block(row.block)].bounces = any = true;
+    if (row.slopes >= 0) islands_[r.islands.of_block(row.block)].bounces = any = true;
   if (!any) return;
 
   clear();
   for (const BodyRows& b : r.rows.body_rows)
     if (b.restitution != 0 && !inactive_[b.block]) bounce_row(b, s);
   for (const DofRow& row : r.rows.dof_rows)
-    for (int j = 0; row.dbias_drate != 0 && j < row.num; ++j) {
+    for (int j = 0; row.slopes >= 0 && j < row.num; ++j) {
       const RowMatrix::Place to = s.at(*model_, row.block, row.row, model_->body_tree[model_->dof_body[row.dof[j]]]);
-      to.data[row.dof[j] - to.first] += row.dbias_drate * row.coefficient[j];
+      to.data[row.dof[j] - to.first] += r.rows.dbias_dv(row, j);
     }
   for (int index : r.islands.order)
     if (islands_[index].bounces) reduce(index, islands_[index].Bs_v);

@@ -234,8 +234,8 @@ bool StepLinearization::row_cotangents(const double* row_values, double* z) {
 /// out += sum over bouncing rows of z e J_n^T, and the same of rows whose bias keeps a tendon going.
 void StepLinearization::add_bounce_cotangent(const double* z, double* out) {
   for (const DofRow& d : record_->rows.dof_rows)
-    for (int j = 0; d.dbias_drate != 0 && j < d.num; ++j)
-      out[d.dof[j]] += z[d.row] * d.dbias_drate * d.coefficient[j];
+    for (int j = 0; d.slopes >= 0 && j < d.num; ++j)
+      out[d.dof[j]] += z[d.row] * record_->rows.dbias_dv(d, j);
 
   bool clear = false;
   std::vector<double>& row = adjoint_.bounce;
