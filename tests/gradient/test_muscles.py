@@ -202,3 +202,17 @@ def test_bad_muscles_are_refused():
     both = 'biastype="muscle" biasprm=".75 1.05 40 200 .5 1.6 1.5 1.3 1.2"'
     with pytest.raises(ValueError, match="actuator 'pulls': a muscle whose gainprm and biasprm differ"):
         coulomb.load(arm().replace('biastype="affine" biasprm="1 -20 -3"', both))
+
+
+def test_what_acts_stays_within_zero_and_one():
+    from coulomb.activations import acting_range
+    from coulomb.control import Solver
+
+    model = coulomb.load(arm())
+    assert [acting_range(a) for a in model.actuators] == 3 * [(0, 1)] + [(-np.inf, np.inf)]
+    solver = Solver(model, horizon=5)
+    assert solver.limits[0][:3] == pytest.approx([0, 0, 0]) and solver.limits[1][:3] == pytest.approx([1, 1, 1])
+    activations = coulomb.Activations(model)
+    rng = np.random.default_rng(6)
+    _, states = activations.run(activations.initial, rng.uniform(-3, 3, (200, 4)))
+    assert states[:, :3].min() >= 0 and states[:, :3].max() <= 1 and states[:, :3].max() > 0.5

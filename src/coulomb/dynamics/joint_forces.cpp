@@ -167,7 +167,7 @@ bool share_in_tendon(const Model& model, const DynamicsWorkspace& at, int k, con
   a.force *= share.scale;
   const ForceBound bound = own_bound(actuator, a.force);
   const double own = bound == ForceBound::none ? 1.0 : 0.0;
-  const double slope = share.scale * (own - share.pull / share.sum / actuator.gear[0]);
+  const double slope = share.scale * own - share.pull / share.sum / actuator.gear[0];
   if (bound != ForceBound::none) a.force = actuator.force_range[bound == ForceBound::upper];
   for (double* x : {&a.df_dlength, &a.df_dspeed, &a.df_du, &a.df_dgain, &a.df_dbias, &a.du})
     *x *= slope;
@@ -422,7 +422,7 @@ TendonShare tendon_share(const Model& model, const DynamicsWorkspace& at, int te
   out.bounded = true;
   out.scale = range[bound == ForceBound::upper] / out.sum;
   add_up([&](const Actuator& actuator, double force) {
-    if (own_bound(actuator, out.scale * force) == ForceBound::none) out.pull += actuator.gear[0] * force;
+    if (own_bound(actuator, out.scale * force) == ForceBound::none) out.pull += actuator.gear[0] * (out.scale * force);
   });
   return out;
 }

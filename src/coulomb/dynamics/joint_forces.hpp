@@ -126,7 +126,7 @@ struct TendonShare {
   bool bounded = false;  ///< else s = 1
   double scale = 1;      ///< s
   double sum = 0;        ///< of f
-  double pull = 0;       ///< sum of gear f over the actuators that are not at their own bounds
+  double pull = 0;       ///< sum of gear s f over the actuators that are not at their own bounds
 };
 TendonShare tendon_share(const Model& model, const DynamicsWorkspace& at, int tendon, const double* q, const double* v,
                          const double* u);
