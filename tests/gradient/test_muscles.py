@@ -195,6 +195,11 @@ def test_bad_muscles_are_refused():
         compiled.actuator_gainprm[2, index] = value
         with pytest.raises(ValueError, match=f"actuator 'pulls' muscle {message}"):
             coulomb.Scene().add_mujoco_model(compiled)
+    for index, name in enumerate(("activation_time", "deactivation_time", "smoothing")):
+        compiled = mujoco.MjModel.from_xml_string(arm())
+        compiled.actuator_dynprm[1, index] = -0.1
+        with pytest.raises(ValueError, match=f"actuator 'joint' muscle {name}: -0.1"):
+            coulomb.Scene().add_mujoco_model(compiled)
     compiled = mujoco.MjModel.from_xml_string(arm())
     compiled.actuator_lengthrange[2] = 0
     with pytest.raises(ValueError, match="actuator 'pulls' muscle length_range"):

@@ -266,6 +266,11 @@ class Checker {
       checks::finite(what + " gain", actuator.gain.data(), 3);
       checks::finite(what + " bias", actuator.bias.data(), 3);
       muscle(what + " muscle ", actuator.muscle);
+      if (actuator.activation == ActivationType::muscle) {
+        checks::positive(what + " muscle activation_time", actuator.muscle.activation_time);
+        checks::positive(what + " muscle deactivation_time", actuator.muscle.deactivation_time);
+        checks::not_negative(what + " muscle smoothing", actuator.muscle.smoothing);
+      }
       if (actuator.activation > ActivationType::muscle) checks::fail(what + " activation", "it is none of the kinds");
       if (actuator.activation == ActivationType::filter || actuator.activation == ActivationType::filter_exact)
         checks::positive(what + " time_constant", actuator.time_constant);
@@ -292,9 +297,6 @@ class Checker {
     checks::positive(what + "fastest", m.fastest);
     checks::not_negative(what + "passive", m.passive);
     checks::positive(what + "stretched - 1", m.stretched - 1);
-    checks::positive(what + "activation_time", m.activation_time);
-    checks::positive(what + "deactivation_time", m.deactivation_time);
-    checks::not_negative(what + "smoothing", m.smoothing);
   }
 
   void equalities() const {
