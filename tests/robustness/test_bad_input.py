@@ -192,7 +192,7 @@ MJCF = {
     "NaN": f"<mujoco><worldbody>{BODY.replace('.1', 'nan')}</worldbody></mujoco>",
     "missing mesh": "<mujoco><asset><mesh name='m' file='no_such.stl'/></asset></mujoco>",
     "tendon": "<mujoco><worldbody><body><joint name='j'/><geom size='.1'/></body></worldbody>"
-    "<tendon><fixed limited='true' range='0 1' armature='3'><joint joint='j' coef='1'/></fixed></tendon></mujoco>",
+    "<tendon><fixed limited='true' range='0 1' stiffness='1 2 3'><joint joint='j' coef='1'/></fixed></tendon></mujoco>",
 }
 
 
