@@ -11,6 +11,7 @@
 #include "arrays.hpp"
 #include "coulomb/configuration.hpp"
 #include "coulomb/simulator.hpp"
+#include "coulomb/stepping/blocked_shifts.hpp"
 #include "module.hpp"
 
 namespace coulomb::python {
@@ -487,17 +488,36 @@ void bind_model(nb::module_& module) {
       "for "
       "(docs/viewer.md). FileNotFoundError, ValueError: which mesh of which link is missing or broken.");
   cls.def(
+      "_blocked_shifts",
+      [](const Model& model, nb::handle q, nb::handle direction) {
+        const ArrayIn q_in(q, "q", {model.nq}), direction_in(direction, "direction", {3});
+        const std::vector<BlockedShift> shifts = blocked_shifts(model, q_in.vector(), direction_in.data());
+        const ArrayOut out = new_array(static_cast<Py_ssize_t>(shifts.size()), 3);
+        double* to = out.data;
+        for (const BlockedShift& shift : shifts) {
+          *to++ = shift.pair;
+          *to++ = shift.low;
+          *to++ = shift.high;
+        }
+        return out.array;
+      },
+      nb::arg("q"), nb::arg("direction"));
+  cls.def(
       "rest_pose",
       [](nb::handle self, nb::handle q, nb::handle clearance) {
         return nb::module_::import_("coulomb.kinematics").attr("rest_pose")(self, q, clearance);
       },
       nb::arg("q") = nb::none(), nb::arg("clearance") = 0.0,
       nb::sig("def rest_pose(self, q: numpy.typing.ArrayLike | None = None, clearance: float = 0.0) -> numpy.ndarray"),
-      "q (nq,), or (n, nq) where rows are given, with every floating robot and free body moved along the ground's "
-      "normal until its lowest point is "
-      "clearance (m) above the ground; joints and orientations stay. The ground is the half-space whose plane is the "
-      "most level; only geometries that may touch it count. q: the pose, the default is that of neutral(). clearance: "
-      "negative presses into the ground. ValueError: the model has no half-space.");
+      "q (nq,), or (n, nq) where rows are given, with every floating robot and free body moved up or down until it "
+      "rests "
+      "on the ground or on what else is fixed to the world: height fields, triangle meshes, tables; joints and "
+      "orientations stay. One that overlaps nothing goes down onto what is beneath it, one that overlaps up to the "
+      "first "
+      "place where it does not; one with nothing beneath stays. Up is the normal of the half-space whose plane is the "
+      "most level, without one against gravity; only geometries that may touch count. q: the pose, the default is that "
+      "of neutral(). clearance (m): what stays between, negative presses in. ValueError: nothing is fixed to the "
+      "world.");
   // Immutable: a copy is the same object.
   cls.def(
          "__copy__", [](nb::handle self) { return nb::borrow(self); }, nb::sig("def __copy__(self) -> Model"))

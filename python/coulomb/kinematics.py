@@ -50,12 +50,46 @@ def _free_joints_of_bodies(model):
     return carriers
 
 
+def _moving_bodies(model):
+    """(num_bodies,) bool: those that a joint carries."""
+    moves = np.zeros(model.num_bodies, dtype=bool)
+    moves[np.asarray(model.joint_body, dtype=int)] = True
+    for body in range(1, model.num_bodies):
+        moves[body] |= moves[model.body_parent[body]]
+    return moves
+
+
+_LEVEL = 1e-3  # cosine: half-spaces that lean by more than 89.9 degrees are walls
+
+
+def _up(model):
+    """The direction (3,) against gravity; without gravity z."""
+    gravity = np.linalg.norm(model.gravity)
+    return -model.gravity / gravity if gravity > 0 else np.array([0.0, 0.0, 1.0])
+
+
 def _ground(model):
     """The fixed half-space whose plane is the most level, or None."""
-    up = -model.gravity if model.gravity.any() else np.array([0.0, 0.0, 1.0])
-    planes = [g for g, kind in enumerate(model.geometry_types) if kind == "half_space"]
+    up = _up(model)
     _, turns = model.geometry_placements(model.q_neutral)
+    kinds = enumerate(model.geometry_types)
+    planes = [g for g, kind in kinds if kind == "half_space" and turns[g, :, 2] @ up > _LEVEL]
     return max(planes, key=lambda g: turns[g, :, 2] @ up, default=None)
+
+
+_TOUCH = 1e-9  # m: overlaps that are rounding
+
+
+def _resting_shift(blocked):
+    """Where a tree goes from 0 that is blocked for shifts in these intervals [(low, high), ...]; 0 where nothing is beneath it."""
+    merged = []
+    for low, high in sorted(blocked):
+        if merged and low < merged[-1][1] + _TOUCH:
+            merged[-1][1] = max(merged[-1][1], high)
+        else:
+            merged.append([low, high])
+    beneath = [high for low, high in merged if low < -_TOUCH or high <= _TOUCH]
+    return beneath[-1] if beneath and np.isfinite(beneath[-1]) else 0.0
 
 
 def rest_pose(model, q=None, clearance=0.0):
@@ -66,31 +100,37 @@ def rest_pose(model, q=None, clearance=0.0):
     clearance = float(clearance)
     if not np.isfinite(clearance):
         raise ValueError(f"clearance: got {clearance}, must be a finite number (m)")
-    ground = _ground(model)
-    if ground is None:
-        raise ValueError(
-            "rest_pose: the model has no half-space to rest on; add one (Scene.add_ground, or ground=True of coulomb.load), or set "
-            "the height of the base in q"
-        )
-
-    # The geometries that may touch the ground: how far is each from its plane?
     carriers = _free_joints_of_bodies(model)
+    moves = _moving_bodies(model)
+    if all(moves[body] for body in model.geometry_body):
+        raise ValueError(
+            "rest_pose: the model has no half-space or other scenery to rest on; add one (Scene.add_ground, or ground=True of "
+            "coulomb.load), or set the height of the base in q"
+        )
+    ground = _ground(model)
     positions, turns = model.geometry_placements(q)
-    normal = turns[ground, :, 2]
-    gaps = {}
-    for a, b in zip(model.pair_a, model.pair_b, strict=True):
-        if ground not in (a, b):
+    up = _up(model) if ground is None else turns[ground, :, 2]
+
+    # Which shifts of each tree are blocked: by the ground, of which the gap is exact, and by all else that is fixed.
+    blocked = {}
+    pairs = list(zip(model.pair_a, model.pair_b, strict=True))
+    for a, b in pairs:
+        if ground is None or ground not in (a, b):
             continue
         geometry = int(b if a == ground else a)
         joint = int(carriers[model.geometry_body[geometry]])
-        if joint < 0:
-            continue
-        height = (positions[geometry] - positions[ground]) @ normal
-        gap = height - _reach(model, geometry, -turns[geometry].T @ normal)
-        gaps[joint] = min(gaps.get(joint, np.inf), gap)
+        if joint >= 0:
+            height = (positions[geometry] - positions[ground]) @ up
+            gap = height - _reach(model, geometry, -turns[geometry].T @ up)
+            blocked.setdefault(joint, []).append((-np.inf, clearance - gap))
+    for pair, low, high in model._blocked_shifts(q, np.ascontiguousarray(up)):
+        a, b = pairs[int(pair)]
+        joint = int(carriers[model.geometry_body[int(a if moves[model.geometry_body[a]] else b)]])
+        if joint >= 0 and ground not in (a, b):
+            blocked.setdefault(joint, []).append((low - clearance, high + clearance))
 
-    # Each tree along the normal, by what it lacks or has too much.
-    for joint, gap in gaps.items():
+    # Each tree by itself.
+    for joint, intervals in blocked.items():
         first = int(model.joint_q[joint])
-        q[first : first + 3] += (clearance - gap) * normal
+        q[first : first + 3] += _resting_shift(intervals) * up
     return q
