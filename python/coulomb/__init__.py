@@ -46,6 +46,7 @@ from ._core import (
     solve_lcp,
 )
 from ._installed import cmake_prefix
+from .activated import ActivatedSimulator
 from .activations import Activations
 from .gradients import GradientCheck, check_gradients
 from .scene import Scene, load
@@ -54,6 +55,7 @@ from .view import Renderer, Viewer, save_video
 instruction_set()  # raises ValueError where COULOMB_SIMD cannot be obeyed
 
 __all__ = [
+    "ActivatedSimulator",
     "Activations",
     "BatchCotangent",
     "BatchDerivatives",
