@@ -370,6 +370,18 @@ class ActivatedControlStep:
         """(n,) bool: every substep was solved as posed."""
         return np.all([record.converged for record in self.records], axis=0)
 
+    @property
+    def reason(self):
+        """List of n strings: of a substep whose numbers overflowed, else of the first that did not converge, else of the last."""
+        out = list(self.records[-1].status.reason)
+        for record in reversed(self.records):
+            reasons = record.status.reason
+            for i in np.flatnonzero(~record.converged):
+                overflowed = [text.startswith("failed: overflow") for text in (reasons[i], out[i])]
+                if overflowed[0] or not overflowed[1]:
+                    out[i] = reasons[i]
+        return out
+
     def output(self, name):
         """(n, size) readings at (Q1, V1), as BatchControlStep.output."""
         return self.records[-1].output(name)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from coulomb import BatchSimulator
+from coulomb import ActivatedSimulator, BatchSimulator
 
 from .task import State
 
@@ -36,6 +36,10 @@ class Simulation:
         options = {**task.options, **(options or {})}
         self.batch = BatchSimulator(task.model, num_envs, num_threads, timestep=task.timestep, **options)
 
+        # Activations of actuators are a part of the state, and move on in every step.
+        activated = ActivatedSimulator(self.batch)
+        self.activated = activated if activated.activations.size else None
+
         # All readings are one call, in which a name comes once; the columns of each reading in its result.
         self.reading_names = list(dict.fromkeys(name for names in task.readings.values() for name in names))
         known = {**task.model.outputs(), **task.model.force_outputs()} if self.reading_names else {}
@@ -53,7 +57,10 @@ class Simulation:
         model, n = self.task.model, self.num_envs
         q, v = model.neutral()
         action = np.zeros((n, len(self.task.action_low)))
-        return State(np.tile(q, (n, 1)), np.tile(v, (n, 1)), action, np.zeros((n, self.task.goal_size)), {})
+        goal, activation = np.zeros((n, self.task.goal_size)), None
+        if self.activated:
+            activation = self.activated.initial[2]
+        return State(np.tile(q, (n, 1)), np.tile(v, (n, 1)), action, goal, {}, activation)
 
     def start(self, rows, q, v, goal):
         """The environments `rows` (bool (n,)) begin at q, v and goal, of which there are as many as rows."""
@@ -72,7 +79,8 @@ class Simulation:
         goals[rows] = goal
 
         self.batch.reset(rows, Q, V)
-        self.state = State(Q, V, action, goals, self._readings())
+        activation = None if old.activation is None else np.where(rows[:, None], 0.0, old.activation)
+        self.state = State(Q, V, action, goals, self._readings(), activation)
         if self.task.contact_wrenches:
             wrenches = old.readings.get("contact_wrenches")
             wrenches = np.zeros((self.num_envs, len(self._body), 6)) if wrenches is None else wrenches.copy()
@@ -84,11 +92,19 @@ class Simulation:
         task, before = self.task, self.state
         mask = None if rows.all() else rows
         held = {"substeps": task.frame_skip, "mask": mask, "derivatives": False}
-        Q, V, record = self.batch.control_step(before.q, before.v, task.control(actions), **held)
-        failure = _overflows(record)
+        if self.activated:
+            *state, record = self.activated.control_step(
+                before.q, before.v, before.activation, task.control(actions), **held
+            )
+            Q, V, activation = state
+            reasons = record.reason
+        else:
+            Q, V, record = self.batch.control_step(before.q, before.v, task.control(actions), **held)
+            activation, reasons = None, record.status.reason
+        failure = _overflows(record, reasons)
 
         action = actions if mask is None else np.where(rows[:, None], actions, before.action)
-        after = State(Q, V, action, before.goal, self._readings())
+        after = State(Q, V, action, before.goal, self._readings(), activation)
         if task.contact_wrenches:
             after.readings["contact_wrenches"] = self._contact_wrenches(rows, before)
         self.state = after
@@ -105,7 +121,8 @@ class Simulation:
     def rows_of_state(self, rows):
         s = self.state
         readings = {name: value[rows] for name, value in s.readings.items()}
-        return State(s.q[rows], s.v[rows], s.action[rows], s.goal[rows], readings)
+        activation = None if s.activation is None else s.activation[rows]
+        return State(s.q[rows], s.v[rows], s.action[rows], s.goal[rows], readings, activation)
 
     def _outcome(self, before, after, rows, failure):
         task = self.task
@@ -149,11 +166,8 @@ class Simulation:
         return wrenches
 
 
-def _overflows(record):
+def _overflows(record, reasons):
     """Environments whose numbers overflowed in a control step, and what was said: the core has left them as they were."""
-    if record.converged.all():
-        return {}
-    reasons = record.status.reason
     return {int(row): reasons[row] for row in np.flatnonzero(~record.converged) if OVERFLOW in reasons[row]}
 
 

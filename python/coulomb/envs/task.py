@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from coulomb import Model
-from coulomb.activations import acting_range
 
 
 class State(NamedTuple):
     """n environments between two control steps, one a row: NumPy arrays, or tensors.
 
     q (n, nq), v (n, nv); action (n, k): the one that led here, zeros after a reset; goal (n, g): what the episode asks for;
-    readings: the outputs that the task names, (n, size) each.
+    readings: the outputs that the task names, (n, size) each; activation (n, nu): of actuators that have one (coulomb.Activations),
+    zeros after a reset; None for a model without.
     """
 
     q: Any
@@ -26,6 +26,7 @@ class State(NamedTuple):
     action: Any
     goal: Any
     readings: dict[str, Any]
+    activation: Any = None
 
 
 class Task:
@@ -64,7 +65,7 @@ class Task:
         self.frame_skip = int(frame_skip)
 
         # Actions are controls, within the actuators' ranges, unless a task says otherwise.
-        ranges = [acting_range(a) for a in model.actuators]
+        ranges = [a.control_range if a.control_limited else (-np.inf, np.inf) for a in model.actuators]
         self.action_low, self.action_high = np.array(ranges).reshape(-1, 2).T
 
     @property

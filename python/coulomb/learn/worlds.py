@@ -71,16 +71,8 @@ class Worlds:
         before, task = self.state, self.task
         action = action.double()
         names = self.simulation.reading_names
-        q, v, *readings, good = control_step(
-            self.batch,
-            before.q,
-            before.v,
-            task.control(action),
-            substeps=task.frame_skip,
-            outputs=names or None,
-            return_status=True,
-        )
-        after = State(q, v, action, before.goal, self._split(*readings))
+        q, v, activation, good, readings = self._moved(before, task.control(action), names)
+        after = State(q, v, action, before.goal, self._split(*readings), activation)
         reward, _ = task.reward(before, after)
         observation = task.observe(after)
         terminated = task.terminated(after).detach()
@@ -107,16 +99,39 @@ class Worlds:
             observation = torch.where(lost[:, None], self.observe().detach(), observation)
         return Step(reward, observation, terminated, lost, ended)
 
+    def _moved(self, before, controls, names):
+        """A control step: q, v, activation, whether it converged, and the readings as a list of one or none."""
+        q, v, a, skip = before.q, before.v, before.activation, self.task.frame_skip
+        more = {"return_status": True}
+        if a is None:
+            q, v, *readings, good = control_step(
+                self.batch, q, v, controls, substeps=skip, outputs=names or None, **more
+            )
+            return q, v, None, good, readings
+
+        # The activation moves on in every step.
+        activations, good = self.simulation.activated.activations, torch.ones(self.n, dtype=torch.bool)
+        for k in range(skip):
+            acting, a = activations.step(a, controls)
+            outputs = (names or None) if k + 1 == skip else None
+            q, v, *readings, fine = control_step(self.batch, q, v, acting, outputs=outputs, **more)
+            good = good & fine
+        return q, v, a, good, readings
+
     def detach(self):
         """Cuts the gradient: a new horizon begins."""
+        activation = self.state.activation
         self.state = State(
-            *(x.detach() for x in self.state[:4]), {k: x.detach() for k, x in self.state.readings.items()}
+            *(x.detach() for x in self.state[:4]),
+            {k: x.detach() for k, x in self.state.readings.items()},
+            None if activation is None else activation.detach(),
         )
 
     def saved(self):
         """The state that a continued run needs, as an object that pickles."""
         return {
             "state": [x.detach().numpy() for x in self.state[:4]],
+            "activation": None if self.state.activation is None else self.state.activation.detach().numpy(),
             "elapsed": self.elapsed,
             "random": [random.bit_generator.state for random in self.randoms],
             "memory": self.batch.memory,
@@ -128,7 +143,12 @@ class Worlds:
         q, v, action, goal = (np.array(x) for x in saved["state"])
         everyone = np.ones(self.n, bool)
         self.simulation.start(everyone, q, v, goal)
-        self.state = State(*map(torch.from_numpy, (q, v, action, goal)), self._tensors(self.simulation.state.readings))
+        activation = saved.get("activation")
+        self.state = State(
+            *map(torch.from_numpy, (q, v, action, goal)),
+            self._tensors(self.simulation.state.readings),
+            None if activation is None else torch.from_numpy(np.array(activation)),
+        )
         self.elapsed = np.array(saved["elapsed"])
         self.unsolved = saved["unsolved"]
         for random, state in zip(self.randoms, saved["random"]):
@@ -141,7 +161,8 @@ class Worlds:
         self.simulation.start(rows, *(np.array(column) for column in zip(*starts)))
         self.elapsed[rows] = 0
         fresh = self.simulation.state
-        fresh = State(*(torch.from_numpy(np.array(x)) for x in fresh[:4]), self._tensors(fresh.readings))
+        activation = None if fresh.activation is None else torch.from_numpy(np.array(fresh.activation))
+        fresh = State(*(torch.from_numpy(np.array(x)) for x in fresh[:4]), self._tensors(fresh.readings), activation)
         if rows.all():
             self.state = fresh
             return
@@ -149,7 +170,9 @@ class Worlds:
         mask = torch.from_numpy(rows)[:, None]
         rows_of = [torch.where(mask, new, old) for new, old in zip(fresh[:4], self.state[:4])]
         readings = {key: torch.where(mask, fresh.readings[key], old) for key, old in self.state.readings.items()}
-        self.state = State(*rows_of, readings)
+        if activation is not None:
+            activation = torch.where(mask, activation, self.state.activation)
+        self.state = State(*rows_of, readings, activation)
 
     def _split(self, readings=None):
         """Readings by the task's names."""
