@@ -56,11 +56,10 @@ struct Rollout {
 
   // What derivatives need.
   std::shared_ptr<const Model> model;
-  std::vector<double> u;     ///< steps x nu, a copy of what was given, as tau and fext; empty: zero
-  std::vector<double> tau;   ///< steps x nv
-  std::vector<double> fext;  ///< steps x num_bodies x 6
-  /// (1 + steps) x mocap bodies x 7: where they were at the start, then as given; empty: where the model has them, all the time.
-  std::vector<double> mocap;
+  std::vector<double> u;      ///< steps x nu, a copy of what was given, as tau and fext; empty: zero
+  std::vector<double> tau;    ///< steps x nv
+  std::vector<double> fext;   ///< steps x num_bodies x 6
+  std::vector<double> mocap;  ///< steps x mocap bodies x 7; empty: where the model has them
   struct Parts;
   std::shared_ptr<Parts>
       parts;  ///< what is kept of its steps; constant once the rollout is there, so that copies share it
@@ -156,7 +155,7 @@ void linearize(const Rollout& rollout, const std::vector<std::string>& parameter
                const Progress& progress = {});
 
 // Outputs along a trajectory: readings at every state, and reverse products that start from them. Row t of a force is that of the step that
-// ends in state t; row 0 is zero. Mocap bodies are where they were in that step, in row 0 where the model has them.
+// ends in state t; row 0 is zero. Mocap bodies are where they were in that step, in row 0 where the first one has them.
 
 /// (steps + 1) x outputs.size(). Throws std::logic_error for forces that the steps do not tell.
 std::vector<double> read_outputs(const Rollout& rollout, const OutputSet& outputs);

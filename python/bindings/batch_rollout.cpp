@@ -5,6 +5,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -29,7 +30,8 @@ using Names = std::vector<std::string>;
 struct RolloutOut {
   nb::object batch;
   Array q, v, converged, iterations, residual;
-  BatchRollout rollout;  ///< every step
+  BatchRollout rollout;       ///< every step
+  std::vector<double> poses;  ///< n x T x mocap bodies x 7, where the rollout itself keeps nothing
   int substeps = 1;
   double timestep = 0;                                   ///< s, of a step of environment 0
   int rows() const { return rollout.steps / substeps; }  ///< T
@@ -119,6 +121,8 @@ RolloutOut run(nb::handle_t<Batch> self, nb::handle Q0, nb::handle V0, nb::handl
   RolloutOut out;
   out.batch = nb::borrow(self);
   out.substeps = count;
+  if (!derivatives && mocap_in.data())
+    out.poses.assign(mocap_in.data(), mocap_in.data() + n * T * 7 * num_mocap(model));
   out.timestep = batch.simulator.environment(0).timestep();
   BatchTrajectories to;
   const Py_ssize_t all = T * count;
@@ -151,8 +155,17 @@ void read_states(const RolloutOut& r, const OutputSet& set, double* to) {
   const int nq = batch.model().nq, nv = batch.model().nv;
   const ArrayIn q(r.q, "q", {n, states, nq}), v(r.v, "v", {n, states, nv});
   for (Py_ssize_t i = 0; i < n; ++i) {
-    StateOutputs at(batch.simulator.environment(static_cast<int>(i)).model());
-    for (Py_ssize_t t = i * states; t < (i + 1) * states; ++t) {
+    // Mocap bodies are where the step that ends in a state had them.
+    const std::shared_ptr<const Model> model = batch.simulator.environment(static_cast<int>(i)).shared_model();
+    const auto width = static_cast<Py_ssize_t>(mocap_size(*model));
+    const auto poses = [&](Py_ssize_t row) {
+      return r.poses.empty() ? nullptr : r.poses.data() + (i * (states - 1) + std::max<Py_ssize_t>(row - 1, 0)) * width;
+    };
+    MocapModel moved;
+    StateOutputs at(moved.at(model, poses(0)));
+    for (Py_ssize_t row = 0; row < states; ++row) {
+      const Py_ssize_t t = i * states + row;
+      moved.at(model, poses(row));
       at.move_to(q.data() + t * nq, v.data() + t * nv);
       at.read(set, to + t * set.size());
     }

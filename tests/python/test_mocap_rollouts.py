@@ -152,6 +152,69 @@ def test_derivatives_by_the_poses(options):
     assert np.array([shift[n] for n in names]) == pytest.approx(g.sum(axis=0), abs=1e-9 * scale)
 
 
+CARRIED = """<mujoco><option timestep="0.005"/><worldbody><geom type="plane" size="2 2 .1" friction=".5"/>
+<body name="base" mocap="true" pos="0 0 .6"><geom size=".05" contype="0" conaffinity="0"/>
+  <body name="tool" pos=".1 0 0"><geom name="stick" type="capsule" size=".02 .1"/></body>
+  <body name="upper" pos="0 0 -.1"><joint name="shoulder" axis="0 1 0"/><geom type="capsule" size=".03" fromto="0 0 0 0 .1 -.3" mass="1"/>
+    <body pos="0 .1 -.3"><joint name="elbow" axis="1 0 .2"/><geom type="capsule" size=".02" fromto="0 0 0 .1 0 -.2" mass=".5"/></body></body></body>
+</worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_what_they_carry(options):
+    """An arm and a tool on a mocap body."""
+    model = coulomb.load(CARRIED)
+    sim = coulomb.Simulator(model, **options)
+    rng = np.random.default_rng(12)
+    q, v = np.array([0.3, 0.4]), np.array([0.2, -0.1])
+    t = np.arange(10)[:, None]
+    poses = np.concatenate(
+        [[[0, 0, 0.6]] + t * [[1e-3, 2e-3, -1e-3]], quaternion([[0.1, 0.2, 0.3]] + 0.01 * t)], axis=1
+    )
+    poses = poses[:, None]
+    w = rng.normal(size=(2, 11, 2))
+    names = ["position/tool", "orientation/upper"]
+    rollout = sim.rollout(q, v, mocap=poses)
+    weights = {"position/tool": rng.normal(size=(11, 3))}
+    g = rollout.vjp(*w, wrt=["mocap"], outputs=weights).mocap
+
+    def value(poses):
+        r = sim.rollout(q, v, mocap=poses)
+        return (r.q * w[0]).sum() + (r.v * w[1]).sum() + (r.output("position/tool") * weights["position/tool"]).sum()
+
+    for _ in range(2):
+        d = rng.normal(size=g.shape)
+        difference = (value(moved(poses, 1e-6 * d)) - value(moved(poses, -1e-6 * d))) / 2e-6
+        assert (g * d).sum() == pytest.approx(difference, rel=1e-6, abs=1e-6)
+    x = q, v
+    again = coulomb.Simulator(model, **options)
+    for pose, row in zip(poses, rollout.output(names)[1:]):
+        x = again.step(*x, mocap=pose)
+        assert row == pytest.approx(again.output(names), abs=1e-12)
+
+
+@pytest.mark.parametrize("gradient", ["smoothed_collision", "smoothed_step", "from_distance", "complementarity_aware"])
+def test_other_gradients(gradient):
+    model, q, v, poses = ball_case(6)
+    rng = np.random.default_rng(13)
+    w, d = rng.normal(size=(2, 7, model.nv)), rng.normal(size=(6, 2, 6))
+    found = []
+    for more in ({}, {"keep_factors": False, "checkpoint_every": 4}):
+        rollout = coulomb.Simulator(model, gradient=gradient).rollout(q, v, mocap=poses, **more)
+        found.append(rollout.vjp(*w, wrt=["mocap"]).mocap)
+    assert (found[0] == found[1]).all()
+    tq, tv = rollout.jvp(dmocap=d)
+    assert (tq * w[0]).sum() + (tv * w[1]).sum() == pytest.approx((found[0] * d).sum(), rel=1e-9)
+
+    # The last step is that of a simulator.
+    sim, x = coulomb.Simulator(model, gradient=gradient), (q, v)
+    for pose in poses:
+        x = sim.step(*x, mocap=pose)
+    names = ["body_placement/target", "body_placement/paddle"]
+    own = sim.vjp(w[0, -1], w[1, -1], names)
+    assert np.array([own[name] for name in names]) == pytest.approx(found[0][-1], rel=1e-12, abs=1e-12)
+
+
 def test_replays_bring_the_poses_back():
     model, q, v, poses = case(steps=30)
     results = []
@@ -193,7 +256,7 @@ def test_outputs_see_where_bodies_are():
     for t in range(STEPS):
         x = again.step(*x, mocap=poses[t])
         assert rollout.output(names)[t + 1] == pytest.approx(again.output(names), abs=1e-12)
-    assert rollout.output("position/target")[0] == pytest.approx([0, 0, 0.5])
+    assert (rollout.output(names[:2])[0] == rollout.output(names[:2])[1]).all()
 
     rng = np.random.default_rng(5)
     weights = {
@@ -202,11 +265,13 @@ def test_outputs_see_where_bodies_are():
     }
     g = rollout.vjp(outputs=weights, wrt=["mocap"]).mocap
     states = rollout.vjp(outputs={"position/target": weights["position/target"]}, wrt=["mocap"]).mocap
-    assert states[:, 0, :3] == pytest.approx(weights["position/target"][1:], abs=1e-9)
+    of_steps = weights["position/target"][1:].copy()
+    of_steps[0] += weights["position/target"][0]
+    assert states[:, 0, :3] == pytest.approx(of_steps, abs=1e-9)
 
     def value(poses):
         r = sim.rollout(q, v, mocap=poses)
-        return sum((w[1:] * r.output(name)[1:]).sum() for name, w in weights.items())
+        return sum((w * r.output(name)).sum() for name, w in weights.items())
 
     judged = 0
     for _ in range(6):
@@ -239,6 +304,11 @@ def test_batches_have_the_bits_of_single_ones(threads):
             assert (back.mocap[i] == one.vjp(W[0, i], W[1, i], wrt=["mocap"]).mocap).all()
             assert (tv[i] == one.jvp(dmocap=d[i])[1]).all()
     assert batch.mocap == pytest.approx(poses[:, -1], abs=1e-15)
+
+    names = ["position/target", "orientation/paddle", "position/hand"]
+    plain = batch.rollout(Q, V, mocap=poses[:, ::2], substeps=2, derivatives=False)
+    full = batch.rollout(Q, V, mocap=poses[:, ::2], substeps=2)
+    assert (plain.q == full.q).all() and (plain.output(names) == full.output(names)).all()
 
     # Steps, and a mask: the others' rows are not looked at, and their bodies stay.
     batch = coulomb.BatchSimulator(model, n, threads)

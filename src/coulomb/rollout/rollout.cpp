@@ -81,7 +81,7 @@ Rollout start(const Simulator& simulator, const RolloutInput& input, const Rollo
     out.fext.assign(input.fext, input.fext + steps * s.fext);
   }
   if (input.mocap) {
-    out.mocap = kept_poses(simulator, input.mocap, steps);
+    out.mocap.assign(input.mocap, input.mocap + steps * s.mocap);
   }
 
   // They come first; what is left is for checkpoints.

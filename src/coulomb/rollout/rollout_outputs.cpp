@@ -43,7 +43,7 @@ void read_forces(const Rollout& rollout, const OutputSet& outputs, double* out) 
     if (!rollout.parts->step_options.stepper->recalls_contacts()) {
       replay.linearize(0).restore_contacts();
     }
-    model.at(rollout.model, mocap_at_state(rollout, std::size_t(t) + 1));
+    model.at(rollout.model, mocap_in_step(rollout, std::size_t(t)));
     forces.move_to(replay.record(0));
 
     double* readings = out + std::size_t(t + 1) * outputs.size();
@@ -64,7 +64,7 @@ class ForceCotangents final : public StepCotangents {
   void before(int t, StepGradient& gradient, const StepRecord& record, RolloutCotangent& out,
               std::vector<double>& parameters) override {
     gradient.restore_contacts();
-    mocap_model_.at(rollout_.model, mocap_at_state(rollout_, std::size_t(t) + 1));
+    mocap_model_.at(rollout_.model, mocap_in_step(rollout_, std::size_t(t)));
     forces_.move_to(record);
     g_.clear(model_, record, &set_);
 
@@ -111,7 +111,7 @@ struct StateCotangents {
   std::vector<double> q;  // (steps + 1) x nv, as v
   std::vector<double> v;
   std::vector<double> direct;  // of parameters, summed over the states
-  std::vector<double> poses;  // steps x mocap bodies x 6, if wanted: those of a step count at the state that it ends in
+  std::vector<double> poses;   // steps x mocap bodies x 6, if wanted
 };
 
 /// Adds the transposed derivatives of all readings, state by state.
@@ -134,12 +134,12 @@ void add_output_cotangents(const Rollout& rollout, const OutputSet& outputs, con
     at.vjp(outputs, w_t, q, v, &set, of_set.data());
     if (pose_size == 0) continue;
 
-    // Poses are those of one step; the ones at the start were not given.
-    double* poses = of_set.data() + to.direct.size();
-    if (t > 0) {
-      std::copy_n(poses, pose_size, to.poses.data() + (t - 1) * pose_size);
-    }
-    std::fill_n(poses, pose_size, 0.0);
+    // Poses are those of one step, here of the one that ends in this state.
+    const double* poses = of_set.data() + to.direct.size();
+    double* of_step = to.poses.data() + (t > 0 ? t - 1 : 0) * pose_size;
+    for (std::size_t k = 0; k < pose_size; ++k)
+      of_step[k] += poses[k];
+    std::fill(of_set.begin() + std::ptrdiff_t(to.direct.size()), of_set.end(), 0.0);
   }
   std::copy_n(of_set.data(), to.direct.size(), to.direct.data());
 }

@@ -32,16 +32,13 @@ T* row_of(T* x, std::size_t i, std::size_t width) {
   return x ? x + i * width : nullptr;
 }
 
-/// Poses of the mocap bodies at state t, which are those of the step that ends there; null: where the model has them.
-inline const double* mocap_at_state(const Rollout& rollout, std::size_t t) {
+/// Poses of the mocap bodies in step t; null: where the model has them.
+inline const double* mocap_in_step(const Rollout& rollout, std::size_t t) {
   return rollout.mocap.empty() ? nullptr : rollout.mocap.data() + t * mocap_size(*rollout.model);
 }
-
-/// What a rollout keeps of the poses that it was given: where the bodies are now, and all rows.
-inline std::vector<double> kept_poses(const Simulator& simulator, const double* rows, std::size_t steps) {
-  std::vector<double> out = mocap_poses(simulator.model());
-  out.insert(out.end(), rows, rows + steps * mocap_size(simulator.model()));
-  return out;
+/// And at state t: those of the step that ends there, at the first state those of the first step.
+inline const double* mocap_at_state(const Rollout& rollout, std::size_t t) {
+  return mocap_in_step(rollout, t > 0 ? t - 1 : 0);
 }
 
 /// Row i of rows as long as `from`, which may be empty; null: not wanted.

@@ -237,17 +237,7 @@ void copy_rows(const double* from, std::size_t count, std::vector<double>& to) {
   if (from) to.assign(from, from + count);
 }
 
-/// The model and the poses of its mocap bodies, before the first step.
-Rollout begun(const Simulator& sim, const Sizes& s, const Inputs& in) {
-  Rollout out;
-  out.model = in.mocap ? sim.unmoved_model() : sim.shared_model();
-  if (in.mocap) {
-    out.mocap = kept_poses(sim, in.mocap, s.steps);
-  }
-  return out;
-}
-
-/// And what else derivatives need, afterwards.
+/// What derivatives need. The model is that before the first step.
 void keep(const Simulator& sim, const Sizes& s, const Inputs& in, const Trajectory& from, Keeping&& keeping,
           Rollout& out) {
   out.steps = int(s.steps);
@@ -261,6 +251,7 @@ void keep(const Simulator& sim, const Sizes& s, const Inputs& in, const Trajecto
   copy_rows(in.u, s.steps * s.nu, out.u);
   copy_rows(in.tau, s.steps * s.nv, out.tau);
   copy_rows(in.fext, s.steps * s.fext, out.fext);
+  copy_rows(in.mocap, s.steps * s.mocap, out.mocap);
   out.parts->checkpoints = std::move(keeping.checkpoints);
   out.parts->kept = std::move(keeping.steps);
 }
@@ -416,7 +407,7 @@ bool rollout(BatchSimulator& batch, const BatchRolloutInput& in, const BatchRoll
       stand_still(s, mine);
       batch.parts().set_outcome(int(i), Outcome::left_out);
       if (options.derivatives) {
-        out.environments[i] = begun(sim, none, {});
+        out.environments[i].model = sim.shared_model();
         keep(sim, none, {}, mine, std::move(keeping), out.environments[i]);
       }
     } else {
@@ -425,7 +416,7 @@ bool rollout(BatchSimulator& batch, const BatchRolloutInput& in, const BatchRoll
       else
         sim.reset();
       if (options.derivatives) {
-        out.environments[i] = begun(sim, s, inputs);
+        out.environments[i].model = in.mocap ? sim.unmoved_model() : sim.shared_model();
       }
       run(sim, s, inputs, mine, options.derivatives ? &keeping : nullptr, [&] { stop.look(thread); });
       batch.parts().set_outcome(int(i), outcome);

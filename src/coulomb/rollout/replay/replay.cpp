@@ -64,7 +64,7 @@ Replay::~Replay() {
 
 /// The model in step t: its mocap bodies are where that step had them, until another step is asked for.
 const Model& Replay::model_of(int t) {
-  return workspace_->mocap_model.at(rollout_.model, mocap_at_state(rollout_, std::size_t(t) + 1));
+  return workspace_->mocap_model.at(rollout_.model, mocap_in_step(rollout_, std::size_t(t)));
 }
 
 void Replay::seek(int t) {
