@@ -21,7 +21,6 @@ constexpr int steps = 40;
 /// A mocap paddle that a ball on the ground lies against.
 std::shared_ptr<const Model> paddle_and_ball() {
   SceneParts parts;
-  parts.bodies.emplace_back();
   BodyPart paddle;
   paddle.name = "paddle";
   paddle.mocap = true;
@@ -158,10 +157,10 @@ void bad_poses_change_nothing() {
   double pose[7];
   pose_at(1, pose);
   pose[2] = std::nan("");
-  CHECK(refuses([&] { sim.move_mocap_bodies(pose); }, "mocap[0, 2] is nan"));
+  CHECK(test::refuses([&] { sim.move_mocap_bodies(pose); }, "mocap[0, 2] is nan"));
   pose_at(1, pose);
   pose[3] = 3;
-  CHECK(refuses([&] { sim.move_mocap_bodies(pose); }, "mocap[0]: body 'paddle' quaternion"));
+  CHECK(test::refuses([&] { sim.move_mocap_bodies(pose); }, "mocap[0]: body 'paddle' quaternion"));
   CHECK(mocap_poses(sim.model()) == home);
 }
 
