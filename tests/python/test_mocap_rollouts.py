@@ -382,6 +382,18 @@ def test_copies_of_batches_know_the_poses():
         assert (other.step(Q, V)[1] == expected).all()
 
 
+def test_what_moves_them_back():
+    model, q, v, poses = case()
+    batch = coulomb.BatchSimulator(model, 2, 1)
+    home = batch.mocap
+    batch.step(np.tile(q, (2, 1)), np.tile(v, (2, 1)), mocap=poses[[3, 5]])
+    moved_there = batch.mocap
+    batch.reset()
+    assert (batch.mocap == moved_there).all()
+    batch.set_parameters({"mass/puck": np.full((2, 1), 0.4)}, mask=[True, False])
+    assert (batch.mocap[0] == home[0]).all() and (batch.mocap[1] == moved_there[1]).all()
+
+
 def test_poses_of_the_model_change_nothing():
     model, q, v, _ = case()
     home = np.repeat(coulomb.Simulator(model).mocap[None], STEPS, axis=0)
