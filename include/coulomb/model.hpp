@@ -50,10 +50,49 @@ struct GeometryMaterial {
   PenaltyMaterial penalty;
 };
 
+/// How MuJoCo's files soften a constraint, read where that is asked for (docs/conventions.md, "The softness of MJCF files").
+struct Softness {
+  /// solref: time constant (s) and damping ratio; both <= 0: -stiffness and -damping per effective mass (1/s^2, 1/s)
+  std::array<double, 2> reference{0.02, 1};
+  /// solimp: d at depth 0 and at full depth, full depth (m or rad), midpoint, power
+  std::array<double, 5> impedance{0.9, 0.95, 0.001, 0.5, 2};
+  double least_time = 0;  ///< s: of the time constant, twice the file's time step (refsafe)
+};
+
+/// The same of a geometry, with what its contacts need besides.
+struct ContactSoftness {
+  Softness law;
+  double mix = 1;              ///< solmix: weight against the partner's law, where priorities are equal
+  double margin = 0;           ///< m, >= 0: contacts push from this distance on; those of two geometries add
+  int condim = 3;              ///< of the contact's rows there
+  bool pyramids = true;        ///< friction cones are pyramids there, whose edges stiffen the normal
+  double impedance_ratio = 1;  ///< of friction, impratio
+};
+
+/// How the numbers of a spring depend on its depth r. With d(r) from d_0 to d_1 over the full depth, along two pieces of powers, and
+/// w = d/(1 - d): dashpot and inertia are w(r)/w(full) times those of full depth, the stiffness d(r)/d_1 times that. Constant if d_0 = d_1.
+struct SpringCurve {
+  double inertia = 0;     ///< kg or kg m^2: mass at full depth that moves with the surface while the spring pushes
+  double start = 0.5;     ///< d_0, in (0, 1)
+  double end = 0.5;       ///< d_1, in (0, 1)
+  double full_depth = 1;  ///< m or rad, > 0
+  double midpoint = 0.5;  ///< share of the full depth where the pieces meet
+  double power = 2;       ///< >= 1
+};
+
+/// The spring of a pair by itself, at full depth.
+struct PairSpring {
+  double stiffness = 0;  ///< N/m, > 0
+  double dashpot = 0;    ///< N s/m
+  double margin = 0;     ///< m: it pushes from this distance on
+  SpringCurve curve;
+};
+
 /// A pair's own values, where it has them (MJCF <pair>).
 struct PairOverride {
   std::optional<double> friction;
   std::optional<double> restitution;
+  std::optional<PairSpring> spring;
 };
 
 /// Whose value the pair has. none: the pair's own, or frictionless; either: the default, until one of the two is given a value.
@@ -69,6 +108,8 @@ struct PairPenalty {
   Owner damping_owner = Owner::none;
   Owner friction_stiffness_owner = Owner::none;
   double dashpot = 0;
+  double margin = 0;  ///< m: of "ncp" and "lcp", the distance from which a spring pushes
+  SpringCurve curve;
 };
 
 /// A convex polyhedron in its geometry's frame. Faces are merged planar polygons with outward normals, counter-clockwise.
@@ -365,10 +406,11 @@ struct Model {
   std::vector<std::uint8_t> joint_limited;
 
   std::vector<double> joint_lower;
-  std::vector<double> joint_upper;            ///< ball: rotation angle <= upper
-  std::vector<double> joint_limit_stiffness;  ///< N/m or N m/rad, of the limits; 0: they are rigid
-  std::vector<double> joint_limit_dashpot;    ///< N s/m or N m s/rad, while a limit is reached
-  std::vector<double> joint_stiffness;        ///< passive spring, N/m or Nm/rad; free joints too (MuJoCo)
+  std::vector<double> joint_upper;             ///< ball: rotation angle <= upper
+  std::vector<double> joint_limit_stiffness;   ///< N/m or N m/rad, of the limits; 0: they are rigid
+  std::vector<double> joint_limit_dashpot;     ///< N s/m or N m s/rad, while a limit is reached
+  std::vector<SpringCurve> joint_limit_curve;  ///< of both with the depth
+  std::vector<double> joint_stiffness;         ///< passive spring, N/m or Nm/rad; free joints too (MuJoCo)
 
   /// Clamp of the summed actuator force (MuJoCo's actuatorfrcrange); ±inf if none.
   std::vector<double> joint_actuator_lower;
@@ -455,6 +497,7 @@ struct Model {
   std::vector<MediumBox> body_medium_box;  ///< num_bodies
 
   bool has_joint_springs = false;
+  bool has_spring_curves = false;  ///< contacts or limits whose numbers depend on their depth
   bool has_gravity_compensation = false;
 
   /// Index of each geometry's first point in contact_points; its points end where the next geometry's begin.

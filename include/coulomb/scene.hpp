@@ -156,6 +156,7 @@ struct MjcfOptions {
   bool use_options = true;  ///< take gravity and time step from the file
   std::string name;         ///< default: the model's name in the file, made unique; a taken name is an error
   LimitSprings limits;
+  bool file_softness = false;  ///< contacts and joint limits are as soft as the file says (solref, solimp); else rigid
 };
 
 /// Options for robots that come as a RobotDescription.

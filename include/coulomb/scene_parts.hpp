@@ -45,6 +45,7 @@ struct JointPart {
   double upper = 0;
   double limit_stiffness = 0;
   double limit_dashpot = 0;
+  std::optional<Softness> limit_softness;  ///< in place of both
   double stiffness = 0;
   double actuator_lower = -infinity;
   double actuator_upper = infinity;
@@ -73,7 +74,8 @@ struct GeometryPart {
 
   double compliance = 0;
   PenaltyMaterial penalty;
-  std::vector<double> contact_points;  ///< 3 n, geometry frame
+  std::optional<ContactSoftness> softness;  ///< unset: the partner's; a stiffness of either geometry comes first
+  std::vector<double> contact_points;       ///< 3 n, geometry frame
   unsigned contype = 1;
   unsigned conaffinity = 1;
 
@@ -93,6 +95,7 @@ struct PairPart {
   /// unset: combined from the geometries
   std::optional<double> friction;
   std::optional<double> restitution;
+  std::optional<ContactSoftness> softness;
 };
 
 struct KeyframePart {

@@ -36,7 +36,7 @@ void bind_parameters(nb::class_<Model>& cls) {
          "timestep, "
          "joint_limit_stiffness, joint_limit_dashpot, gravity_compensation, "
          "actuator_gain, actuator_kp, actuator_kd (of servos), contact_stiffness, contact_dashpot, contact_damping, "
-         "contact_friction_stiffness, contact_scale, "
+         "contact_friction_stiffness, contact_scale, pair_stiffness, pair_dashpot, pair_inertia (softness='file'), "
          "contact_points.")
       .def(
           "with_parameters",

@@ -305,12 +305,13 @@ void bind_loaders(nb::class_<Scene>& cls) {
       [](Scene& scene, const std::string& file_name, const std::map<std::string, std::vector<double>>& reals,
          const std::map<std::string, std::vector<int>>& integers,
          const std::map<std::string, std::vector<std::string>>& names, bool use_options, const std::string& name,
-         nb::object limit_stiffness, nb::object limit_dashpot) {
+         nb::object limit_stiffness, nb::object limit_dashpot, bool file_softness) {
         return scene.add_mujoco_arrays({file_name, reals, integers, names},
-                                       {use_options, name, read_limits(limit_stiffness, limit_dashpot)});
+                                       {use_options, name, read_limits(limit_stiffness, limit_dashpot), file_softness});
       },
       nb::arg("file_name"), nb::arg("reals"), nb::arg("integers"), nb::arg("names"), nb::arg("use_options"),
-      nb::arg("name"), nb::arg("limit_stiffness").none(), nb::arg("limit_dashpot").none());
+      nb::arg("name"), nb::arg("limit_stiffness").none(), nb::arg("limit_dashpot").none(),
+      nb::arg("file_softness") = false);
   cls.def("_add_deviation", &Scene::add_deviation, nb::arg("line"));
   cls.def(
       "_add_robot",

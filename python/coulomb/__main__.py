@@ -70,6 +70,11 @@ def _parser():
             help="cut meshes that are not convex into convex parts (coulomb[decompose])",
         )
         command.add_argument(
+            "--softness",
+            choices=["file"],
+            help="MJCF: contacts and joint limits as soft as the file says (default: rigid)",
+        )
+        command.add_argument(
             "--keyframe",
             type=int,
             metavar="K",
@@ -131,6 +136,8 @@ def _load(options):
     def build(height):
         scene = Scene()
         if urdf:
+            if options.softness:
+                raise ValueError("--softness: only for MJCF; a URDF file says nothing of it")
             if not options.no_ground:
                 scene.add_ground()
             scene.add_urdf(
@@ -147,13 +154,13 @@ def _load(options):
                     "--fixed-base, --height, --package-dir, --ignore-mimic: only for URDF; an MJCF file says itself how "
                     "bodies are attached"
                 )
-            scene.add_mjcf(path, decompose=options.decompose)
+            scene.add_mjcf(path, softness=options.softness, decompose=options.decompose)
         return scene.build()
 
-    if saved is not None and (urdf_only or options.no_ground or options.decompose):
+    if saved is not None and (urdf_only or options.no_ground or options.decompose or options.softness):
         raise ValueError(
             f"{path.name} was written by Model.save and is shown as it was built; --fixed-base, --height, --no-ground, "
-            "--package-dir, --ignore-mimic and --decompose do not apply"
+            "--package-dir, --ignore-mimic, --decompose and --softness do not apply"
         )
     model = saved or build(options.height or 0.0)
     if urdf and options.height is None and not options.fixed_base and not options.no_ground:

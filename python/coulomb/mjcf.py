@@ -22,7 +22,7 @@ _REALS = """
     qpos0 qpos_spring body_pos body_quat body_mass body_ipos body_iquat body_inertia body_gravcomp
     jnt_pos jnt_axis jnt_range jnt_stiffness jnt_stiffnesspoly jnt_springyield jnt_actfrcrange jnt_margin jnt_solref jnt_solimp
     dof_damping dof_dampingpoly dof_armature dof_frictionloss dof_solref dof_solimp
-    geom_pos geom_quat geom_size geom_friction geom_margin geom_gap geom_solref geom_solimp geom_surfacevel geom_adhesion geom_fluid
+    geom_pos geom_quat geom_size geom_friction geom_margin geom_gap geom_solmix geom_solref geom_solimp geom_surfacevel geom_adhesion geom_fluid
     hfield_size hfield_data mesh_vert pair_friction pair_margin pair_gap pair_solref pair_solimp pair_adhesion
     actuator_dynprm actuator_actrange actuator_gear actuator_gainprm actuator_biasprm actuator_ctrlrange actuator_forcerange actuator_delay
     actuator_lengthrange actuator_acc0 actuator_cranklength

@@ -82,20 +82,23 @@ class Scene(_core.Scene):
         use_options: bool = True,
         limit_stiffness: float | Mapping[str, float] | None = None,
         limit_dashpot: float | Mapping[str, float] | None = None,
+        softness: str | None = None,
         decompose: bool | float = False,
         name: str = "",
     ) -> _core.SceneElement:
         """Bodies, joints, geometries, tendons, actuators, equalities and keyframes of an MJCF file (a path) or string.
 
         use_options: take gravity and time step from the file. limit_stiffness, limit_dashpot: N m/rad and N m s/rad (slides: N/m, N s/m) of the
-        joint limits, a number for all or a dict by joint; unset: rigid (MuJoCo's solref of limits is not read). decompose: as in add_urdf. Compiled by the ``mujoco`` package. What is left out or replaced
+        joint limits, a number for all or a dict by joint; unset: rigid. softness: "file": contacts and joint limits are as soft as the file says, by its
+        solref, solimp and margins (docs/conventions.md); None: they are rigid, and what the file says is not read. decompose: as in add_urdf. Compiled by the ``mujoco`` package. What is left out or replaced
         is listed in ``Model.ignored``; those lines that the motion may feel (soft-contact parameters, margins, torsional
         friction, integrator) in ``Model.deviations`` too. What would make it another motion (activations, deformable
         bodies, ...) is a ValueError.
         """
+        soft = _is_file("add_mjcf", softness)
         compiled, hulls = _compiled(path_or_xml, decompose)
         limits = (limit_stiffness, limit_dashpot)
-        return self._add_compiled(compiled, path_or_xml, hulls, use_options, name, limits)
+        return self._add_compiled(compiled, path_or_xml, hulls, use_options, name, limits, soft)
 
     def add_mujoco_model(
         self,
@@ -104,11 +107,14 @@ class Scene(_core.Scene):
         use_options: bool = True,
         limit_stiffness: float | Mapping[str, float] | None = None,
         limit_dashpot: float | Mapping[str, float] | None = None,
+        softness: str | None = None,
         name: str = "",
     ) -> _core.SceneElement:
         """As add_mjcf, from a compiled ``mujoco.MjModel`` (or the dict that ``coulomb.mjcf.mujoco_arrays`` makes of one)."""
+        soft = _is_file("add_mujoco_model", softness)
         hulls = None if isinstance(model, dict) else measure(model)
-        return self._add_compiled(model, None, hulls, use_options, name, (limit_stiffness, limit_dashpot))
+        limits = (limit_stiffness, limit_dashpot)
+        return self._add_compiled(model, None, hulls, use_options, name, limits, soft)
 
     def _list_hulls(self, hulls):
         """In Model.deviations: meshes that their hulls stand for."""
@@ -116,7 +122,7 @@ class Scene(_core.Scene):
         if line is not None:
             self._add_deviation(line)
 
-    def _add_compiled(self, model, path_or_xml, hulls, use_options=True, name="", limits=(None, None)):
+    def _add_compiled(self, model, path_or_xml, hulls, use_options=True, name="", limits=(None, None), soft=False):
         """The visuals of a file are read when they are asked for; those of what is no file are kept."""
         visuals = None
         if not isinstance(model, dict):
@@ -128,7 +134,7 @@ class Scene(_core.Scene):
             visuals = MjcfFile.of(text) if is_file else mjcf_visuals(model)
             model = mujoco_arrays(model)
         element = self._add_mujoco_arrays(
-            model["name"], model["reals"], model["integers"], model["names"], use_options, name, *limits
+            model["name"], model["reals"], model["integers"], model["names"], use_options, name, *limits, soft
         )
         self._list_hulls(hulls)
         if visuals is not None:
@@ -164,6 +170,13 @@ class Scene(_core.Scene):
         )
 
 
+def _is_file(verb, softness):
+    """Contacts and limits as soft as the file says; ValueError names the choices."""
+    if softness is None or softness == "file":
+        return softness is not None
+    raise ValueError(f"{verb} softness: got {softness!r}, expected 'file' (as soft as the file says) or None (rigid)")
+
+
 def _compiled(path_or_xml, decompose):
     """A compiled MjModel, its meshes cut into parts where that is wanted, and its Hulls."""
     from .mjcf import compile_mjcf
@@ -187,6 +200,7 @@ def load(
     kd: float | Mapping[str, float] | None = None,
     limit_stiffness: float | Mapping[str, float] | None = None,
     limit_dashpot: float | Mapping[str, float] | None = None,
+    softness: str | None = None,
     decompose: bool | float = False,
     **scene_options: Any,
 ) -> _core.Model:
@@ -195,11 +209,13 @@ def load(
     path: of a URDF or MJCF file, or the XML itself; its root, ``<robot>`` or ``<mujoco>``, says which it is;
     or a file that ``Model.save`` wrote. ground: add the plane z = 0; if the file has that plane itself, none is added and a
     UserWarning says so. floating_base, package_dirs, ignore_mimic, balance_inertia, actuators, kp, kd: for URDF, as in Scene.add_urdf.
-    limit_stiffness, limit_dashpot: of joint limits, as there. decompose: cut meshes that are not convex into convex parts, as there. friction: of the ground and of a URDF's links. scene_options: those of Scene.
+    limit_stiffness, limit_dashpot: of joint limits, as there. softness: "file", for MJCF: contacts and joint limits as soft as the file
+    says, as in Scene.add_mjcf. decompose: cut meshes that are not convex into convex parts, as there. friction: of the ground and of a URDF's links. scene_options: those of Scene.
 
     FileNotFoundError, or ValueError that names argument, element and value.
     """
     text = path_text("path", path)
+    soft = _is_file("load", softness)
     saved = read(text)
     if saved is not None:
         of_urdf = (
@@ -212,13 +228,17 @@ def load(
             or kd is not None
         )
         of_robot = limit_stiffness is not None or limit_dashpot is not None or threshold_of(decompose) is not None
-        if ground or of_urdf or of_robot or friction is not None or scene_options:
+        if ground or of_urdf or of_robot or soft or friction is not None or scene_options:
             raise ValueError(f"{text!r} was written by Model.save: it is loaded as it was built and takes no options")
         return saved
     root = root_of(text)
     is_urdf = root == "robot" or text.lower().endswith(".urdf")
     if not is_urdf and root != "mujoco":
         raise ValueError(f"path: the root of the document is <{root}>, expected <robot> (URDF) or <mujoco> (MJCF)")
+    if is_urdf and soft:
+        raise ValueError(
+            "softness 'file': only for MJCF; a URDF file has none, Scene.set_contact and limit_stiffness give it"
+        )
     scene = Scene(**scene_options)
     if is_urdf:
         if ground:
@@ -260,5 +280,5 @@ def load(
                 f"friction: got {friction}, but the ground is the file's own plane '{floor}', with its own"
             )
         warnings.warn(f"ground: the file has the plane '{floor}' at z = 0, no second one is added", stacklevel=2)
-    scene._add_compiled(compiled, text, hulls, limits=(limit_stiffness, limit_dashpot))
+    scene._add_compiled(compiled, text, hulls, limits=(limit_stiffness, limit_dashpot), soft=soft)
     return scene.build()

@@ -79,6 +79,7 @@ inline void add_random_joint(Model& m, JointType type, Random& random) {
   m.joint_upper.push_back(0);
   m.joint_limit_stiffness.push_back(0);
   m.joint_limit_dashpot.push_back(0);
+  m.joint_limit_curve.emplace_back();
   m.joint_stiffness.push_back(0);
   m.joint_actuator_lower.push_back(-HUGE_VAL);
   m.joint_actuator_upper.push_back(HUGE_VAL);

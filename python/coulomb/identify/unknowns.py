@@ -18,7 +18,8 @@ from .checks import by_element, numbers
 # Kinds of parameters whose values have bounds of their own (docs/parameters.md).
 _NOT_NEGATIVE = (
     "mass friction pair_friction compliance size joint_stiffness joint_damping armature joint_friction timestep "
-    "contact_stiffness contact_dashpot contact_damping contact_friction_stiffness contact_scale"
+    "contact_stiffness contact_dashpot contact_damping contact_friction_stiffness contact_scale "
+    "pair_stiffness pair_dashpot pair_inertia"
 ).split()
 _SHARES = ("restitution", "pair_restitution")  # in [0, 1]
 _ROW, _COLUMN = np.tril_indices(4)

@@ -20,6 +20,14 @@ constexpr double same_material =
 
 bool is_alike(double x, double y) { return std::abs(x - y) <= same_material * std::max(std::abs(x), std::abs(y)); }
 
+/// Do their springs depend on the depth alike?
+bool have_one_curve(const PairPenalty& x, const PairPenalty& y) {
+  return x.margin == y.margin && is_alike(x.scale * x.curve.inertia, y.scale * y.curve.inertia) &&
+         is_alike(x.curve.start, y.curve.start) && is_alike(x.curve.end, y.curve.end) &&
+         is_alike(x.curve.full_depth, y.curve.full_depth) && is_alike(x.curve.midpoint, y.curve.midpoint) &&
+         is_alike(x.curve.power, y.curve.power);
+}
+
 /// Do two pairs have one law of contact?
 bool have_one_law(const Model& model, int p, int q) {
   const PairPenalty& x = model.pair_penalty[p];
@@ -29,7 +37,7 @@ bool have_one_law(const Model& model, int p, int q) {
          is_alike(model.pair_compliance[p], model.pair_compliance[q]) &&
          x.stiffness.has_value() == y.stiffness.has_value() &&
          is_alike(x.scale * x.stiffness.value_or(0), y.scale * y.stiffness.value_or(0)) &&
-         is_alike(x.scale * x.dashpot, y.scale * y.dashpot);
+         is_alike(x.scale * x.dashpot, y.scale * y.dashpot) && have_one_curve(x, y);
 }
 
 /// Looks for floors in the contacts of one detection.

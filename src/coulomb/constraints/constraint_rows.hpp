@@ -46,7 +46,9 @@ struct BodyRows {
   double axes[3][3];        ///< row directions in world axes (t1, t2, n for a contact)
   double torque_scale = 1;  ///< weight of the angular rows
   double dbias_dphi = 0;    ///< normal row (contact) or every row (equality): bias change per change of position error
-  double restitution = 0;   ///< active coefficient e of the normal row; 0 when it does not bounce
+  double restitution =
+      0;  ///< active coefficient e of the normal row; 0 when it does not bounce, negative where a mass moves along
+  double approach = 0;  ///< of a spring: velocity of the normal row before the step
   /// Equality, linear and angular rows: unit direction of an error that goes at the largest speed whatever its size; else zero. The bias
   /// changes with the error across it alone.
   double fastest[6] = {0, 0, 0, 0, 0, 0};
@@ -69,7 +71,9 @@ struct DofRow {
   double coefficient[max_dofs] = {0};
   double dbias_dphi = 0;  ///< dphi/dq is the row of coefficients
   double phi = 0;
-  double bend = 0;  ///< of a tendon with an armature: the rate of the row's rate at constant v
+  double bounce = 0;    ///< share of the row's velocity before the step that the bias has
+  double approach = 0;  ///< of a spring: that velocity
+  double bend = 0;      ///< of a tendon with an armature: the rate of the row's rate at constant v
 };
 
 /// All rows of a step, written by the functions at the end of this file, law by law.

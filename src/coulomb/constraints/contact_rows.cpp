@@ -18,8 +18,8 @@ constexpr double rough = 1e5;
 // m/s: so near to the threshold an approach bounces or does not
 constexpr double rounding_of_speed = 1e-12;
 
-/// The rows' geometry; their law is not known yet.
-BodyRows rows_of_contact(const Contact& contact, int index, const ConstraintRows& rows) {
+/// The rows' geometry; their law is not known yet. margin: the distance where it begins.
+BodyRows rows_of_contact(const Contact& contact, int index, double margin, const ConstraintRows& rows) {
   BodyRows b;
   b.row = rows.num_rows;
   b.block = rows.num_blocks;
@@ -30,7 +30,7 @@ BodyRows rows_of_contact(const Contact& contact, int index, const ConstraintRows
   copy3(contact.point, b.point_b);
   contact_frame(contact.normal, b.axes[0], b.axes[1]);
   copy3(contact.normal, b.axes[2]);
-  b.phi[2] = contact.distance;
+  b.phi[2] = contact.distance - margin;
   return b;
 }
 
@@ -66,9 +66,14 @@ Bias rigid_bias(const RowContext& context, const Contact& contact, BodyRows& b) 
 /// The law of the normal row: R and beta.
 SpringRow normal_row(const RowContext& context, const Contact& contact, BodyRows& b) {
   const Model& model = context.model;
-  if (const auto spring = contact_spring(model.pair_penalty[contact.pair]))
-    return spring_row(*spring, context.options.timestep, contact.distance);
-  return {model.pair_compliance[contact.pair], rigid_bias(context, contact, b)};
+  const double phi = b.phi[2];
+  if (const auto spring = contact_spring(model.pair_penalty[contact.pair], phi)) {
+    if (spring->inertia > 0) b.approach = normal_velocity(model, context.dynamics, context.twist, contact);
+    const SpringRow row = spring_row(*spring, context.options.timestep, phi, b.approach);
+    b.restitution = row.bounce;
+    return row;
+  }
+  return {.compliance = model.pair_compliance[contact.pair], .bias = rigid_bias(context, contact, b)};
 }
 
 }  // namespace
@@ -78,7 +83,7 @@ void add_contact_rows(const RowContext& context, const std::vector<Contact>& con
   const BlockType law = context.options.contact == ContactLaw::pyramid ? BlockType::pyramid : BlockType::cone;
   for (int i = 0; i < int(contacts.size()); ++i) {
     const Contact& contact = contacts[i];
-    BodyRows b = rows_of_contact(contact, i, rows);
+    BodyRows b = rows_of_contact(contact, i, model.pair_penalty[contact.pair].margin, rows);
     const SpringRow normal = normal_row(context, contact, b);
     b.dbias_dphi = normal.bias.slope;
 
@@ -94,7 +99,7 @@ void add_contact_rows(const RowContext& context, const std::vector<Contact>& con
     block.facets = 2 * context.options.friction_directions;
     block.inscribed = context.options.inscribed_polygon;
     block.mu = std::min(model.pair_friction[contact.pair], rough);
-    block.speculative = contact.distance > 0;
+    block.speculative = b.phi[2] > 0;
     block.corner = normal.bias.corner;
     rows.blocks.push_back(block);
 

@@ -21,11 +21,13 @@ bool within_reach(const RowContext& context, double phi, double rate, double fre
 }
 
 /// R and beta of a limit: those of its spring, or rigid.
-SpringRow limit_law(const RowContext& context, const DofRow& row) {
+SpringRow limit_law(const RowContext& context, DofRow& row) {
   if (row.tendon < 0)
-    if (const auto spring = limit_spring(context.model, context.model.dof_joint[row.dof[0]]))
-      return spring_row(*spring, context.options.timestep, row.phi);
-  return {0, one_sided_bias(context.options, row.phi)};
+    if (const auto spring = limit_spring(context.model, context.model.dof_joint[row.dof[0]], row.phi)) {
+      row.approach = rate_of(row, context.v);
+      return spring_row(*spring, context.options.timestep, row.phi, row.approach);
+    }
+  return {.bias = one_sided_bias(context.options, row.phi)};
 }
 
 /// A block of one row. bound: of a box, N s.
@@ -56,9 +58,11 @@ double joint_weight(const Model& model, const DofRow& row) {
   return weight;
 }
 
-void push_limit(const RowContext& context, const DofRow& row, std::uint64_t key, ConstraintRows& rows) {
+void push_limit(const RowContext& context, DofRow row, std::uint64_t key, ConstraintRows& rows) {
   const double weight = row.tendon < 0 ? joint_weight(context.model, row) : context.model.tendons[row.tendon].weight;
-  push_row(row, BlockType::limit, 0, limit_law(context, row), weight, key, rows);
+  const SpringRow law = limit_law(context, row);
+  row.bounce = law.bounce;
+  push_row(row, BlockType::limit, 0, law, weight, key, rows);
 }
 
 /// Of a tendon that is spatial: how its row turns, which the state does not have yet.
@@ -151,22 +155,22 @@ void add_tendon_spring_rows(const RowContext& context, ConstraintRows& rows) {
       for (const bool upper : {false, true}) {
         const DofRow row = tendon_row(state, upper, upper ? tendon.spring_upper : tendon.spring_lower);
         if (!within_reach(context, row.phi, rate_of(row, context.v), rate_of(row, context.v_free))) continue;
-        push(upper, row, BlockType::limit, 0, spring_row(spring, h, row.phi),
+        push(upper, row, BlockType::limit, 0, spring_row(spring, h, row.phi, 0),
              tendon_spring_key(t, upper ? TendonSpringSide::upper : TendonSpringSide::lower));
       }
     }
 
     // ... a spring without one, the damper and the armature at any length, ...
     const OneSidedSpring both = tendon_spring(tendon, true);
-    if (both.stiffness > 0 || both.dashpot > 0 || both.armature > 0) {
+    if (both.stiffness > 0 || both.dashpot > 0 || both.inertia > 0) {
       DofRow row = tendon_row(state, false, tendon.spring_lower);
       TendonBend bend;
-      if (both.armature > 0) tendon_bend(model, context.dynamics, t, context.v, state, bend);
+      if (both.inertia > 0) tendon_bend(model, context.dynamics, t, context.v, state, bend);
       row.bend = bend.value;
       const double kept = rate_of(row, context.v) - h * bend.value;
       const SpringRow law = two_sided_row(both, h, row.phi, kept);
       push(false, row, BlockType::equality, 0, law, tendon_spring_key(t, TendonSpringSide::both));
-      if (both.armature > 0) set_bias_slopes(context, bend, law.rate_slope, rows);
+      if (both.inertia > 0) set_bias_slopes(context, bend, law.bounce, rows);
     }
 
     // ... and dry friction.

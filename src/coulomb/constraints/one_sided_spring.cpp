@@ -8,31 +8,70 @@
 namespace coulomb {
 namespace {
 
-/// h k + d + m / h: force per closing speed, of a gap that is closed.
+/// h k + d + m/h: force per closing speed, of a gap that is closed.
 double impedance(const OneSidedSpring& spring, double timestep) {
-  return timestep * spring.stiffness + spring.dashpot + spring.armature / timestep;
+  return timestep * spring.stiffness + spring.dashpot + spring.inertia / timestep;
+}
+
+/// y of the curve at the share x of the full depth, and dy/dx.
+struct Rise {
+  double value = 0;
+  double slope = 0;
+};
+
+/// Up to the midpoint a power of x, from there on one of 1 - x.
+Rise rise(const SpringCurve& curve, double x) {
+  if (x <= 0) return {0, 0};
+  if (x >= 1) return {1, 0};
+  const double p = curve.power;
+  const bool first = x <= curve.midpoint;
+  const double from_end = first ? x : 1 - x;
+  const double to_middle = first ? curve.midpoint : 1 - curve.midpoint;
+  const double slope = p * std::pow(from_end / to_middle, p - 1);
+  const double part = from_end * slope / p;
+  return {first ? part : 1 - part, slope};
 }
 
 }  // namespace
 
-std::optional<OneSidedSpring> contact_spring(const PairPenalty& pair) {
-  if (!pair.stiffness) return std::nullopt;
-  return OneSidedSpring{pair.scale * *pair.stiffness, pair.scale * pair.dashpot};
+SpringShape spring_shape(const SpringCurve& curve, double phi) {
+  if (curve.start == curve.end) return {};
+
+  // d at this depth.
+  const Rise y = rise(curve, -phi / curve.full_depth);
+  const double range = curve.end - curve.start;
+  const double d = curve.start + y.value * range;
+  const double d_slope = -range * y.slope / curve.full_depth;
+
+  // Over those of full depth: w = d/(1 - d) and w d.
+  const double w = d * (1 - curve.end) / ((1 - d) * curve.end);
+  const double w_slope = d_slope * (1 - curve.end) / ((1 - d) * (1 - d) * curve.end);
+  return {w * d / curve.end, w, (w_slope * d + w * d_slope) / curve.end, w_slope};
 }
 
-std::optional<OneSidedSpring> limit_spring(const Model& model, int joint) {
+std::optional<OneSidedSpring> contact_spring(const PairPenalty& pair, double phi) {
+  if (!pair.stiffness) return std::nullopt;
+  const SpringShape shape = spring_shape(pair.curve, phi);
+  return OneSidedSpring{pair.scale * *pair.stiffness * shape.stiffness, pair.scale * pair.dashpot * shape.others,
+                        pair.scale * pair.curve.inertia * shape.others};
+}
+
+std::optional<OneSidedSpring> limit_spring(const Model& model, int joint, double phi) {
   if (!(model.joint_limit_stiffness[joint] > 0)) return std::nullopt;
-  return OneSidedSpring{model.joint_limit_stiffness[joint], model.joint_limit_dashpot[joint]};
+  const SpringCurve& curve = model.joint_limit_curve[joint];
+  const SpringShape shape = spring_shape(curve, phi);
+  return OneSidedSpring{model.joint_limit_stiffness[joint] * shape.stiffness,
+                        model.joint_limit_dashpot[joint] * shape.others, curve.inertia * shape.others};
 }
 
 std::optional<OneSidedSpring> limit_spring(const Model& model, const DofRow& row, const Block& block) {
   if (row.spring >= 0 && block.type != BlockType::box)
     return tendon_spring(model.tendons[row.spring], block.type == BlockType::equality);
   if (block.type != BlockType::limit || row.tendon >= 0) return std::nullopt;
-  return limit_spring(model, model.dof_joint[row.dof[0]]);
+  return limit_spring(model, model.dof_joint[row.dof[0]], row.phi);
 }
 
-SpringRow spring_row(const OneSidedSpring& spring, double timestep, double phi) {
+SpringRow spring_row(const OneSidedSpring& spring, double timestep, double phi, double approach) {
   // Closed: the spring pushes by its depth; open: nothing acts before the gap has closed.
   const double z = impedance(spring, timestep);
   const double closed = spring.stiffness / z;
@@ -44,6 +83,11 @@ SpringRow spring_row(const OneSidedSpring& spring, double timestep, double phi) 
   // The two slopes are one without a dashpot; where they meet that of the closed contact counts.
   row.bias.slope = phi <= corner_width ? closed : open;
   row.bias.corner = spring.dashpot > 0 && std::abs(phi) <= corner_width;
+
+  // The mass has the velocity of the surface already.
+  if (!(spring.inertia > 0)) return row;
+  row.bounce = -spring.inertia / (timestep * z);
+  row.bias.value += row.bounce * approach;
   return row;
 }
 
@@ -61,43 +105,52 @@ double tendon_slope(const Tendon& tendon, BlockType type) {
   return std::max(spring.stiffness, no_effect * spring.dashpot);
 }
 
-SpringRow two_sided_row(const OneSidedSpring& spring, double timestep, double phi, double rate) {
+SpringRow two_sided_row(const OneSidedSpring& spring, double timestep, double phi, double approach) {
   const double z = impedance(spring, timestep);
   SpringRow row;
   row.compliance = 1 / (timestep * z);
   row.bias.slope = spring.stiffness / z;
-  row.rate_slope = -spring.armature / timestep / z;
-  row.bias.value = row.bias.slope * phi + row.rate_slope * rate;
+  row.bounce = -spring.inertia / timestep / z;
+  row.bias.value = row.bias.slope * phi + row.bounce * approach;
   return row;
 }
 
 double contact_compliance(const Model& model, int pair, double timestep) {
-  const auto spring = contact_spring(model.pair_penalty[pair]);
-  return spring ? spring_row(*spring, timestep, 0).compliance : model.pair_compliance[pair];
+  const auto spring = contact_spring(model.pair_penalty[pair], 0);
+  return spring ? spring_row(*spring, timestep, 0, 0).compliance : model.pair_compliance[pair];
 }
 
-double spring_side(const OneSidedSpring& spring, double timestep, const SpringState& state, const SpringChange& change,
+double spring_side(const OneSidedSpring& spring, const SpringState& state, const SpringChange& change,
                    bool both_signs) {
   // Everything relative to z = h k + d + m / h: its square would leave double precision long before k does.
-  const double h = timestep;
+  const double h = state.timestep;
   const double z = impedance(spring, h);
   const double k = spring.stiffness / z;
   const double d = spring.dashpot / z;
-  const double m = spring.armature / (h * z);
   const double dk = change.stiffness / z;
   const double dd = change.dashpot / z;
-  const double dm = change.armature / (h * z);
   const double dh = change.timestep;
+  const double m = spring.inertia / (h * z);
+  const double dm = change.inertia / (h * z);
 
   // R = 1/(h z), dR = -R (R d(1/R)) with 1/R = h^2 k + h d + m.
   const double relative = h * dk + dd + dm + (2 * k + d / h) * dh;
   const double compliance_side = -relative * (state.impulse / (h * z));
 
-  // beta = (k phi - m (phi' / h - bend)) / z closed, phi / h open.
+  // beta = (k phi - m (approach / h - bend)) / z closed, phi / h open.
   const double closed = (d + m) * dk - k * (dd + dm) - k * (k - m / h) * dh;
   const double bias_side = state.phi <= 0 || both_signs ? closed * state.phi : -dh / (h * h) * state.phi;
   const double kept = m * (h * dk + dd) - (h * k + d) * dm + m / h * (2 * h * k + d) * dh;
-  return compliance_side + bias_side + kept * (state.rate - h * state.bend) + m * state.bend * dh;
+  return compliance_side + bias_side + kept * (state.approach - h * state.bend) + m * state.bend * dh;
+}
+
+double curve_side(const SpringCurve& curve, const OneSidedSpring& spring, const SpringState& state) {
+  const SpringShape shape = spring_shape(curve, state.phi);
+  if (shape.others_slope == 0) return 0;
+  const double stiffness = spring.stiffness / shape.stiffness * shape.stiffness_slope;
+  const double others = shape.others_slope / shape.others;
+  return spring_side(spring, state,
+                     {.stiffness = stiffness, .dashpot = spring.dashpot * others, .inertia = spring.inertia * others});
 }
 
 }  // namespace coulomb

@@ -1,5 +1,6 @@
 // A soft contact or joint limit as a row of the constraint problem, docs/theory.md (S9): a spring and a dashpot, whose force is evaluated
-// at the end of the step, k times the depth plus d times the closing velocity, and never pulls.
+// at the end of the step, k times the depth plus d times the closing velocity, and never pulls. Springs of MJCF files have a mass besides,
+// which moves with the surface, and numbers that depend on the depth (SpringCurve).
 #pragma once
 
 #include <optional>
@@ -10,19 +11,29 @@ namespace coulomb {
 
 struct Model;
 struct PairPenalty;
+struct SpringCurve;
 struct Tendon;
 
 struct OneSidedSpring {
   double stiffness = 0;  ///< k, N/m or N m/rad, > 0
   double dashpot = 0;    ///< d, N s/m or N m s/rad
-  double armature = 0;   ///< m, kg or kg m^2, that moves with the gap: of tendons, whose springs pull as well
+  double inertia = 0;    ///< m, kg or kg m^2, that moves with the gap
 };
 
-/// Of a pair of geometries, their scales included. None: the contact is rigid.
-std::optional<OneSidedSpring> contact_spring(const PairPenalty& pair);
+/// What a spring's numbers are of those at full depth, and how that changes with the gap phi.
+struct SpringShape {
+  double stiffness = 1;
+  double others = 1;  ///< of dashpot and inertia
+  double stiffness_slope = 0;
+  double others_slope = 0;
+};
+SpringShape spring_shape(const SpringCurve& curve, double phi);
 
-/// Of a joint's limits. None: they are rigid.
-std::optional<OneSidedSpring> limit_spring(const Model& model, int joint);
+/// Of a pair of geometries at the gap phi, their scales included. None: the contact is rigid.
+std::optional<OneSidedSpring> contact_spring(const PairPenalty& pair, double phi);
+
+/// Of a joint's limits, likewise. None: they are rigid.
+std::optional<OneSidedSpring> limit_spring(const Model& model, int joint, double phi);
 
 /// Of the joint whose limit the row is, or of the tendon whose spring it is; limits of tendons are rigid.
 std::optional<OneSidedSpring> limit_spring(const Model& model, const DofRow& row, const Block& block);
@@ -39,12 +50,13 @@ bool has_range(const Tendon& tendon);
 struct SpringRow {
   double compliance = 0;  ///< R
   Bias bias;              ///< beta; the damper has a corner where the gap closes
-  double rate_slope = 0;  ///< of beta by the rate that the gap would keep, which an armature keeps going
+  double bounce = 0;      ///< share of the velocity before the step that beta has: the mass has that velocity
 };
-SpringRow spring_row(const OneSidedSpring& spring, double timestep, double phi);
+/// approach: the row's velocity before the step.
+SpringRow spring_row(const OneSidedSpring& spring, double timestep, double phi, double approach);
 /// The same of a spring that pulls as well: c + R lambda + beta = 0.
-/// rate: that which the gap would keep without forces, J v - h (dJ/dt v).
-SpringRow two_sided_row(const OneSidedSpring& spring, double timestep, double phi, double rate);
+/// approach: the velocity that the row would keep without forces, J v - h (dJ/dt v).
+SpringRow two_sided_row(const OneSidedSpring& spring, double timestep, double phi, double approach);
 
 /// R of a pair's normal rows, soft or not.
 double contact_compliance(const Model& model, int pair, double timestep);
@@ -53,18 +65,21 @@ double contact_compliance(const Model& model, int pair, double timestep);
 struct SpringChange {
   double stiffness = 0;
   double dashpot = 0;
-  double armature = 0;
+  double inertia = 0;
   double timestep = 0;
 };
-/// Gap and lambda_N of a row; the rate of the gap at the start of the step, and how that changes at constant v.
+/// Of one row in a step. approach: its velocity before the step; bend: how that changes at constant v.
 struct SpringState {
-  double phi;
-  double impulse;
-  double rate = 0;
+  double timestep = 0;
+  double phi = 0;
+  double approach = 0;
+  double impulse = 0;
   double bend = 0;
 };
-/// s of the row: the change of R lambda_N + beta at fixed gap, rate and impulse.
-double spring_side(const OneSidedSpring& spring, double timestep, const SpringState& state, const SpringChange& change,
+/// s of the row: the change of R lambda_N + beta at fixed gap, velocity and impulse.
+double spring_side(const OneSidedSpring& spring, const SpringState& state, const SpringChange& change,
                    bool both_signs = false);
+/// The same per gap, by the numbers that depend on the depth.
+double curve_side(const SpringCurve& curve, const OneSidedSpring& spring, const SpringState& state);
 
 }  // namespace coulomb

@@ -60,6 +60,7 @@ struct RowState {
   const std::vector<unsigned char>& inactive;  ///< num_blocks: not 0: no impulse, and its row derivative is not needed
   const double* fixed =
       nullptr;  ///< num_rows: a velocity along the rows of contacts that does not turn with them; null: none
+  const double* v = nullptr;  ///< nv: before the step, needed by rows on joints that bounce
 };
 
 /// smoothed: how contacts move, instead of contact_motion.

@@ -111,6 +111,7 @@ void add_dof_row_gradient(const RowState& state, const DofRow& row, const StepMu
     double& out = out_q[row.dof[j]];
     out += z * (row.dbias_dphi * row.coefficient[j] + state.rows.dbias_dq(row, j));
     out += z * state.rows.drate_dq(row, j, state.v_plus) + lambda * state.rows.drate_dq(row, j, multipliers.y);
+    if (row.bounce != 0) out += z * row.bounce * state.rows.drate_dq(row, j, state.v);
   }
 }
 
@@ -132,8 +133,9 @@ void fill_row_columns(const RowState& state, const RowDerivatives& derivatives, 
   for (const DofRow& d : state.rows.dof_rows) {
     if (state.inactive[d.block]) continue;
     for (int j = 0; j < d.num; ++j) {
-      const double value =
+      double value =
           d.dbias_dphi * d.coefficient[j] + state.rows.dbias_dq(d, j) + state.rows.drate_dq(d, j, state.v_plus);
+      if (d.bounce != 0) value += d.bounce * state.rows.drate_dq(d, j, state.v);
       const RowMatrix::Place to = s.at(model, d.block, d.row, model.body_tree[model.dof_body[d.dof[j]]]);
       to.data[d.dof[j] - to.first] += value;
     }

@@ -44,16 +44,31 @@ void fields(Archive& archive, GeometryMaterial& x) {
 }
 
 template <class Archive>
+void fields(Archive& archive, SpringCurve& x) {
+  auto& [inertia, start, end, full_depth, midpoint, power] = x;
+  archive(inertia, start, end, full_depth, midpoint, power);
+}
+
+template <class Archive>
+void fields(Archive& archive, PairSpring& x) {
+  auto& [stiffness, dashpot, margin, curve] = x;
+  archive(stiffness, dashpot, margin, curve);
+}
+
+template <class Archive>
 void fields(Archive& archive, PairOverride& x) {
-  auto& [friction, restitution] = x;
+  auto& [friction, restitution, spring] = x;
   archive(friction, restitution);
+  if (archive.format() >= 9) archive(spring);
 }
 
 template <class Archive>
 void fields(Archive& archive, PairPenalty& x) {
-  auto& [stiffness, damping, friction_stiffness, scale, damping_owner, friction_stiffness_owner, dashpot] = x;
+  auto& [stiffness, damping, friction_stiffness, scale, damping_owner, friction_stiffness_owner, dashpot, margin,
+         curve] = x;
   archive(stiffness, damping, friction_stiffness, scale, damping_owner, friction_stiffness_owner);
   if (archive.format() >= 4) archive(dashpot);
+  if (archive.format() >= 9) archive(margin, curve);
 }
 
 template <class Archive>

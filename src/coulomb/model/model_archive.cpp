@@ -15,14 +15,14 @@ static void fields(Archive& archive, Model& x) {
          tree_first_dof, moving_bodies, fixed_poses, body_pos, body_quat, body_mass, body_com, body_inertia,
          body_gravity_compensation, mocap_bodies, joint_names, joint_type, joint_body, joint_q, joint_v, joint_pos,
          joint_axis, joint_limited, joint_lower, joint_upper, joint_limit_stiffness, joint_limit_dashpot,
-         joint_stiffness, joint_actuator_lower, joint_actuator_upper, q_neutral, q_spring, dof_body, dof_joint,
-         dof_parent, dof_depth, dof_subtree_end, dof_path, dof_row, dof_damping, dof_armature, dof_dry_friction,
-         geometry_names, geometry_type, geometry_body, geometry_mesh, geometry_pos, geometry_quat, geometry_size,
-         geometry_friction, geometry_restitution, geometry_compliance, geometry_materials, meshes, surfaces,
-         contact_point_start, contact_points, pair_a, pair_b, pair_friction, pair_restitution, pair_compliance,
-         pair_overrides, pair_penalty, penalty, pair_margin, pair_weight, equality_weight, dof_weight, tendons,
-         actuators, equalities, keyframes, sites, sensors, pinocchio_maps, ignored, deviations, medium, body_medium_box,
-         has_joint_springs, has_gravity_compensation] = x;
+         joint_limit_curve, joint_stiffness, joint_actuator_lower, joint_actuator_upper, q_neutral, q_spring, dof_body,
+         dof_joint, dof_parent, dof_depth, dof_subtree_end, dof_path, dof_row, dof_damping, dof_armature,
+         dof_dry_friction, geometry_names, geometry_type, geometry_body, geometry_mesh, geometry_pos, geometry_quat,
+         geometry_size, geometry_friction, geometry_restitution, geometry_compliance, geometry_materials, meshes,
+         surfaces, contact_point_start, contact_points, pair_a, pair_b, pair_friction, pair_restitution,
+         pair_compliance, pair_overrides, pair_penalty, penalty, pair_margin, pair_weight, equality_weight, dof_weight,
+         tendons, actuators, equalities, keyframes, sites, sensors, pinocchio_maps, ignored, deviations, medium,
+         body_medium_box, has_joint_springs, has_spring_curves, has_gravity_compensation] = x;
   archive(nq, nv, nu, num_bodies, num_joints, num_geometries, num_trees, gravity, timestep, body_names, body_parent,
           body_first_joint, body_num_joints, body_first_dof, body_num_dofs, body_last_dof, body_subtree_end, body_tree,
           tree_first_dof, body_pos, body_quat, body_mass, body_com, body_inertia, joint_names, joint_type, joint_body,
@@ -35,6 +35,10 @@ static void fields(Archive& archive, Model& x) {
           pair_margin, pair_weight, equality_weight, dof_weight, actuators, equalities, keyframes, sites, sensors,
           pinocchio_maps, ignored, deviations, has_joint_springs);
   if (archive.format() >= 5) archive(tendons);
+  if (archive.format() >= 9)
+    archive(joint_limit_curve, has_spring_curves);
+  else
+    joint_limit_curve.resize(static_cast<std::size_t>(num_joints));
   if (archive.format() >= 6) {
     archive(body_gravity_compensation, has_gravity_compensation, joint_limit_stiffness, joint_limit_dashpot);
     if (archive.format() >= 7)

@@ -93,6 +93,9 @@ std::unique_ptr<ParameterKind> make_contact_damping();
 std::unique_ptr<ParameterKind> make_contact_friction_stiffness();
 std::unique_ptr<ParameterKind> make_contact_scale();
 std::unique_ptr<ParameterKind> make_contact_dashpot();
+std::unique_ptr<ParameterKind> make_pair_stiffness();
+std::unique_ptr<ParameterKind> make_pair_dashpot();
+std::unique_ptr<ParameterKind> make_pair_inertia();
 std::unique_ptr<ParameterKind> make_contact_points();
 
 }  // namespace coulomb

@@ -58,6 +58,9 @@ const std::vector<std::unique_ptr<ParameterKind>>& parameter_kinds() {
     // Springs of contact, and penalty contact.
     k.push_back(make_contact_stiffness());
     k.push_back(make_contact_dashpot());
+    k.push_back(make_pair_stiffness());
+    k.push_back(make_pair_dashpot());
+    k.push_back(make_pair_inertia());
     k.push_back(make_contact_damping());
     k.push_back(make_contact_friction_stiffness());
     k.push_back(make_contact_scale());
@@ -112,8 +115,8 @@ void refresh_pairs(Model& m) {
     m.pair_compliance[p] = material.compliance;
 
     // ... and for what gives way.
-    m.pair_penalty[p] =
-        combine_penalty(m.geometry_materials[m.pair_a[p]].penalty, m.geometry_materials[m.pair_b[p]].penalty);
+    m.pair_penalty[p] = combine_penalty(m.geometry_materials[m.pair_a[p]].penalty,
+                                        m.geometry_materials[m.pair_b[p]].penalty, m.pair_overrides[p]);
   }
 }
 

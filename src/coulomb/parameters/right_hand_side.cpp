@@ -23,7 +23,7 @@ void RightHandSide::add_wrench(int body, const double* linear, const double* ang
 std::optional<OneSidedSpring> spring_of(const ParameterContext& context, const BodyRows& b) {
   const bool forces = context.penalty != nullptr || context.options.contact == ContactLaw::penalty;
   if (b.contact < 0 || forces) return std::nullopt;
-  return contact_spring(context.model.pair_penalty[context.contacts[b.contact].pair]);
+  return contact_spring(context.model.pair_penalty[context.contacts[b.contact].pair], b.phi[2]);
 }
 
 void add_contact_force(const ParameterContext& context, const BodyRows& b, const double* f, RightHandSide& out) {

@@ -21,6 +21,10 @@ class PairCheck {
 
   /// Contact as forces has another damper: that of a geometry, or the one of all pairs that somebody gave.
   void as_forces() const {
+    if (penalty_.curve.inertia > 0)
+      refuse("softness=\"file\"",
+             "MuJoCo's law of contact has no counterpart in contact \"penalty\" and implicit "
+             "steppers: choose contact \"ncp\" or \"lcp\", or load without it");
     const double usual = PenaltyDefaults{}.damping;
     if (has_dashpot() && !penalty_.damping && model_.penalty.damping == usual)
       refuse("contact_dashpot",
@@ -63,7 +67,8 @@ class PairCheck {
 
  private:
   bool has_dashpot() const {
-    return model_.geometry_materials[a_].penalty.dashpot || model_.geometry_materials[b_].penalty.dashpot;
+    return penalty_.dashpot > 0 || model_.geometry_materials[a_].penalty.dashpot ||
+           model_.geometry_materials[b_].penalty.dashpot;
   }
   std::string stiffness() const { return "contact_stiffness " + checks::text(*penalty_.stiffness); }
   std::string stiffness_with(const char* what, double value) const {
@@ -89,8 +94,12 @@ void check_soft_limit(const Model& model, int joint, const OneSidedSpring& sprin
     throw std::invalid_argument(what +
                                 ": steps split at impacts support rigid limits only: leave continuous_collision "
                                 "out, or build the scene without it");
+  if (options.constraints.contact == ContactLaw::penalty && model.joint_limit_curve[joint].inertia > 0)
+    throw std::invalid_argument(what +
+                                ": softness=\"file\" has no counterpart in contact \"penalty\" and implicit steppers: "
+                                "choose contact \"ncp\" or \"lcp\", or load without it");
   const double h = options.constraints.timestep;
-  if (!std::isfinite(spring_row(spring, h, 0).compliance))
+  if (!std::isfinite(spring_row(spring, h, 0, 0).compliance))
     throw std::invalid_argument(what + ": 1 / (h (h k + d)) exceeds double precision at timestep " + checks::text(h) +
                                 ": make it larger");
 }
@@ -99,7 +108,7 @@ void check_soft_limit(const Model& model, int joint, const OneSidedSpring& sprin
 
 void check_soft_limits(const Model& model, const StepOptions& options) {
   for (int j = 0; j < model.num_joints; ++j)
-    if (const auto spring = limit_spring(model, j)) check_soft_limit(model, j, *spring, options);
+    if (const auto spring = limit_spring(model, j, 0)) check_soft_limit(model, j, *spring, options);
 }
 
 void check_soft_contacts(const Model& model, const StepOptions& options) {

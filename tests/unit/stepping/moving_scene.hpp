@@ -42,6 +42,7 @@ struct MovingScene {
     for (auto* list : {&model.joint_lower, &model.joint_upper, &model.joint_stiffness, &model.joint_limit_stiffness,
                        &model.joint_limit_dashpot})
       list->push_back(0);
+    model.joint_limit_curve.emplace_back();
     model.joint_limited.push_back(0);
   }
 

@@ -165,6 +165,7 @@ void copy_geometries(const mjModel& m, Copier& c) {
   COULOMB_REALS(geom_margin, m.ngeom);
   COULOMB_REALS(geom_fluid, mjNFLUID * m.ngeom);
   COULOMB_REALS(geom_gap, m.ngeom);
+  COULOMB_REALS(geom_solmix, m.ngeom);
   COULOMB_REALS(geom_solref, mjNREF * m.ngeom);
   COULOMB_REALS(geom_solimp, mjNIMP * m.ngeom);
 

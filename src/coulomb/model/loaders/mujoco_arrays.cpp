@@ -36,6 +36,16 @@ MediumBox medium_box(const MujocoFields& f, int b) {
   return box;
 }
 
+/// A limit as soft as the file's, which pushes from its margin on.
+void soften_limit(const MujocoFields& f, int j, JointPart& part) {
+  part.limit_softness = softness_of(f, "jnt", j);
+  const double margin = f.real("jnt_margin", j, 0);
+  if (part.type != JointType::ball) part.lower += margin;
+  part.upper -= margin;
+  if (!(part.lower <= part.upper) || (part.type == JointType::ball && !(part.upper > 0)))
+    refuse("joint '" + part.name + "'", "margin " + checks::text(margin) + " leaves no room between its limits");
+}
+
 /// Joint j with its coordinates; what would move otherwise than in MuJoCo is refused.
 void translate_joint(const MujocoFields& f, int j, SceneParts& parts) {
   constexpr JointType types[] = {JointType::free, JointType::ball, JointType::slide, JointType::hinge};
@@ -70,6 +80,7 @@ void translate_joint(const MujocoFields& f, int j, SceneParts& parts) {
   part.limited = f.integer("jnt_limited", j, 0) && part.type != JointType::free && limits_are_on;
   part.lower = range[0];
   part.upper = range[1];
+  if (f.soft() && part.limited) soften_limit(f, j, part);
 
   // What pulls and drives it.
   const bool springs_are_on = !(flags & mj::disable_spring);
@@ -228,8 +239,17 @@ void translate_equalities(const MujocoFields& f, SceneParts& parts) {
   }
 }
 
-SceneParts translate_mujoco_arrays(const MujocoArrays& arrays) {
-  const MujocoFields f(arrays);
+Softness softness_of(const MujocoFields& f, const std::string& kind, int index) {
+  Softness out;
+  out.reference = f.row<2>(kind + "_solref", index);
+  out.impedance = f.row<5>(kind + "_solimp", index);
+  const bool is_safe = !(f.count("opt_disableflags") & mj::disable_safe_reference);
+  out.least_time = is_safe ? 2 * f.real("opt_timestep", 0) : 0;
+  return out;
+}
+
+SceneParts translate_mujoco_arrays(const MujocoArrays& arrays, bool soft) {
+  const MujocoFields f(arrays, soft);
   SceneParts parts;
   translate_bodies_and_joints(f, parts);
   translate_geometries(f, parts);

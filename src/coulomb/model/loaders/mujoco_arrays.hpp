@@ -24,6 +24,7 @@ struct MujocoArrays {
 
 /// Throws std::invalid_argument naming the element wherever leaving something out would change the motion; what can be left out
 /// is listed in SceneParts::ignored.
-SceneParts translate_mujoco_arrays(const MujocoArrays& arrays);
+/// soft: contacts and joint limits are as soft as the file says.
+SceneParts translate_mujoco_arrays(const MujocoArrays& arrays, bool soft);
 
 }  // namespace coulomb

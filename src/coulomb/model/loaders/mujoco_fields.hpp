@@ -11,7 +11,7 @@ namespace coulomb {
 
 class MujocoFields {
  public:
-  explicit MujocoFields(const MujocoArrays& arrays) : arrays_(arrays) {}
+  MujocoFields(const MujocoArrays& arrays, bool soft) : arrays_(arrays), soft_(soft) {}
 
   int count(const std::string& key) const { return integer(key, 0, 0); }
   bool has(const std::string& key) const { return arrays_.reals.count(key) || arrays_.integers.count(key); }
@@ -56,6 +56,8 @@ class MujocoFields {
     return kind + std::to_string(index);
   }
   const MujocoArrays& arrays() const { return arrays_; }
+  /// Contacts and joint limits are as soft as the file says.
+  bool soft() const { return soft_; }
 
  private:
   template <class Map, class T>
@@ -65,6 +67,7 @@ class MujocoFields {
     return it->second[index];
   }
   const MujocoArrays& arrays_;
+  bool soft_;
 };
 
 [[noreturn]] inline void refuse(const std::string& element, const std::string& why) {
@@ -74,6 +77,8 @@ class MujocoFields {
 // The parts of the translation, in the order they run.
 void translate_bodies_and_joints(const MujocoFields& f, SceneParts& parts);
 void translate_geometries(const MujocoFields& f, SceneParts& parts);
+/// solref and solimp of an element of a kind: "geom", "pair", "jnt".
+Softness softness_of(const MujocoFields& f, const std::string& kind, int index);
 void translate_tendons(const MujocoFields& f, SceneParts& parts);
 /// Index into parts.tendons of MuJoCo's tendon t; `what` needs it.
 int tendon_index(const MujocoFields& f, int t, const std::string& what);
@@ -108,6 +113,7 @@ enum Disable {
   disable_clamp_control = 1 << 8,
   disable_filter_parent = 1 << 10,
   disable_actuation = 1 << 11,
+  disable_safe_reference = 1 << 12,
   disable_euler_damping = 1 << 15
 };
 enum Enable { enable_override = 1 << 0, enable_sleep = 1 << 4 };

@@ -161,6 +161,11 @@ class GeometryTranslator {
       part.mesh = static_cast<int>(parts_.surfaces.size());
       parts_.surfaces.push_back(height_field(f_, f_.integer("geom_dataid", g), what));
     }
+    if (f_.soft()) {
+      part.softness = contact_softness("geom", g);
+      part.softness->mix = f_.real("geom_solmix", g, 1);
+      part.softness->condim = part.condim;
+    }
     index_[g] = static_cast<int>(parts_.geometries.size());
     parts_.geometries.push_back(part);
   }
@@ -188,8 +193,25 @@ class GeometryTranslator {
     if (dim > 1 && friction[0] != friction[1])
       refuse(what, "anisotropic friction (" + checks::text(friction[0]) + ", " + checks::text(friction[1]) +
                        ") is not supported");
-    parts_.pairs.push_back(
-        {index_[f_.integer("pair_geom1", p)], index_[f_.integer("pair_geom2", p)], dim == 1 ? 0.0 : friction[0], {}});
+    PairPart part{
+        index_[f_.integer("pair_geom1", p)], index_[f_.integer("pair_geom2", p)], dim == 1 ? 0.0 : friction[0], {}, {}};
+    if (f_.soft()) {
+      part.softness = contact_softness("pair", p);
+      part.softness->condim = dim;
+    }
+    parts_.pairs.push_back(part);
+  }
+
+  /// Of a geometry or a pair, without its own condim and mix.
+  ContactSoftness contact_softness(const std::string& kind, int index) const {
+    constexpr int elliptic = 1;  // mjCONE_ELLIPTIC
+    ContactSoftness out;
+    out.law = softness_of(f_, kind, index);
+    out.margin = f_.real(kind + "_margin", index, 0);
+    checks::not_negative("MJCF: " + kind + " " + std::to_string(index) + " margin", out.margin);
+    out.pyramids = f_.count("opt_cone") != elliptic;
+    out.impedance_ratio = f_.real("opt_impratio", 0, 1);
+    return out;
   }
 
   const MujocoFields& f_;

@@ -60,6 +60,67 @@ int differing_rows(const MujocoFields& f, const std::string& key, const std::vec
   return n;
 }
 
+/// Constraints are exact: their softness is left out, where it differs from MuJoCo's default.
+void report_exact(const MujocoFields& f, SceneParts& parts) {
+  const std::vector<double> reference{0.02, 1};
+  const std::vector<double> impedance{0.9, 0.95, 0.001, 0.5, 2};
+  const std::pair<const char*, const char*> soft[] = {{"geom", "geoms"},
+                                                      {"jnt", "joint limits"},
+                                                      {"dof", "joint friction losses"},
+                                                      {"eq", "equalities"},
+                                                      {"pair", "contact pairs"}};
+  for (const auto& [key, what] : soft) {
+    const std::string prefix = key;
+    const int references = differing_rows(f, prefix + "_solref", reference);
+    const int impedances = differing_rows(f, prefix + "_solimp", impedance);
+    const int n = std::max(references, impedances);
+    if (n == 0) continue;
+    const std::string which = std::to_string(n) + " " + what;
+    parts.deviate("soft-contact parameters (solref, solimp) of " + which + ": constraints are exact");
+  }
+
+  // Of tendons, if these are limited.
+  const int soft_tendons =
+      std::max(differing_rows(f, "tendon_solref_lim", reference), differing_rows(f, "tendon_solimp_lim", impedance));
+  const bool limited =
+      std::any_of(parts.tendons.begin(), parts.tendons.end(), [](const Tendon& t) { return t.limited; });
+  if (limited && soft_tendons > 0)
+    parts.deviate("soft-contact parameters (solref, solimp) of " + std::to_string(soft_tendons) +
+                  " tendon limits: constraints are exact");
+}
+
+/// Margins and gaps of exact constraints.
+void report_margins(const MujocoFields& f, SceneParts& parts) {
+  for (const char* key : {"geom_margin", "geom_gap", "pair_margin", "pair_gap", "jnt_margin"}) {
+    const int n = differing_rows(f, key, {0});
+    if (n == 0) continue;
+    const std::string which = std::string(key) + " of " + std::to_string(n) + " elements";
+    parts.deviate(which + ": contacts and limits act at distance zero");
+  }
+}
+
+/// What stays exact in a model that is as soft as its file.
+void report_rigid(const MujocoFields& f, SceneParts& parts) {
+  const auto stay = [&](int n, const std::string& what, const std::string& how) {
+    if (n > 0) parts.deviate("solref and solimp of " + std::to_string(n) + " " + what + ": " + how);
+  };
+  const auto is_limited = [](const Tendon& t) { return t.limited; };
+  const auto limited = std::count_if(parts.tendons.begin(), parts.tendons.end(), is_limited);
+  stay(static_cast<int>(parts.equalities.size()), "equalities", "they stay rigid");
+  stay(static_cast<int>(limited), "tendon limits", "they stay rigid");
+
+  int rubbing = 0;
+  for (const JointPart& joint : parts.joints)
+    for (const double friction : joint.dry_friction)
+      rubbing += friction > 0;
+  for (const Tendon& tendon : parts.tendons)
+    rubbing += tendon.dry_friction > 0;
+  stay(rubbing, "friction losses", "dry friction is exact");
+  const auto collides = [](const GeometryPart& g) { return g.contype || g.conaffinity; };
+  if (std::any_of(parts.geometries.begin(), parts.geometries.end(), collides) || !parts.pairs.empty())
+    parts.deviate("softness of contact friction: what sticks does not creep");
+}
+
 }  // namespace
 
 void report_unsupported(const MujocoFields& f, SceneParts& parts) {
@@ -79,32 +140,11 @@ void report_unsupported(const MujocoFields& f, SceneParts& parts) {
   count("nlight", "lights");
   count("nskin", "skins");
 
-  // Softness of contacts and joints, where it differs from MuJoCo's default.
-  const std::vector<double> reference{0.02, 1};
-  const std::vector<double> impedance{0.9, 0.95, 0.001, 0.5, 2};
-  const std::pair<const char*, const char*> soft[] = {{"geom", "geoms"},
-                                                      {"jnt", "joint limits"},
-                                                      {"dof", "joint friction losses"},
-                                                      {"eq", "equalities"},
-                                                      {"pair", "contact pairs"}};
-  for (const auto& [key, what] : soft) {
-    const std::string prefix = key;
-    const int references = differing_rows(f, prefix + "_solref", reference);
-    const int impedances = differing_rows(f, prefix + "_solimp", impedance);
-    const int n = std::max(references, impedances);
-    if (n == 0) continue;
-    const std::string which = std::to_string(n) + " " + what;
-    deviate("soft-contact parameters (solref, solimp) of " + which + ": constraints are exact");
-  }
-
-  // Of tendons, if these are limited.
-  const int soft_tendons =
-      std::max(differing_rows(f, "tendon_solref_lim", reference), differing_rows(f, "tendon_solimp_lim", impedance));
-  const bool limited =
-      std::any_of(parts.tendons.begin(), parts.tendons.end(), [](const Tendon& t) { return t.limited; });
-  if (limited && soft_tendons > 0)
-    deviate("soft-contact parameters (solref, solimp) of " + std::to_string(soft_tendons) +
-            " tendon limits: constraints are exact");
+  // Softness of contacts and joints.
+  if (f.soft())
+    report_rigid(f, parts);
+  else
+    report_exact(f, parts);
 
   // Welds of a weight between their rotation and their translation.
   int weighted = 0;
@@ -118,13 +158,7 @@ void report_unsupported(const MujocoFields& f, SceneParts& parts) {
     deviate("torquescale of " + which + ": constraints are exact (0 leaves the rotation free)");
   }
 
-  // Margins and gaps.
-  for (const char* key : {"geom_margin", "geom_gap", "pair_margin", "pair_gap", "jnt_margin"}) {
-    const int n = differing_rows(f, key, {0});
-    if (n == 0) continue;
-    const std::string which = std::string(key) + " of " + std::to_string(n) + " elements";
-    deviate(which + ": contacts and limits act at distance zero");
-  }
+  if (!f.soft()) report_margins(f, parts);
 
   // Friction beyond sliding.
   int torsional = 0;

@@ -166,6 +166,17 @@ void set_equality_weights(Mobility& mobility, Model& m) {
 
 }  // namespace
 
+std::vector<double> linear_mobilities(const NeutralInertia& neutral, const Model& m) {
+  Mobility mobility(m, neutral);
+  std::vector<double> out(m.num_bodies);
+  for (int b = 1; b < m.num_bodies; ++b) {
+    double com[3];
+    mobility.place(b, &m.body_com[3 * b], com);
+    out[b] = mobility.trace(b, com) / 3;
+  }
+  return out;
+}
+
 void set_constraint_weights(const NeutralInertia& neutral, Model& m) {
   // Dofs: limits and dry friction.
   Mobility mobility(m, neutral);
@@ -174,15 +185,11 @@ void set_constraint_weights(const NeutralInertia& neutral, Model& m) {
     m.dof_weight[d] = positive_or_one(mobility.of_dof(d));
 
   // Pairs: the mobility of both bodies at the geometry's distance from the centre of mass, which turning adds to.
-  std::vector<double> linear(m.num_bodies);
+  const std::vector<double> linear = linear_mobilities(neutral, m);
   std::vector<double> angular(m.num_bodies);
   std::vector<double> share(m.num_geometries);
-  for (int b = 1; b < m.num_bodies; ++b) {
-    double com[3];
-    mobility.place(b, &m.body_com[3 * b], com);
-    linear[b] = mobility.trace(b, com) / 3;
+  for (int b = 1; b < m.num_bodies; ++b)
     angular[b] = mobility.trace(b, nullptr);
-  }
 
   // A small geometry far out turns easily, but no more so than a body of uniform density.
   for (int g = 0; g < m.num_geometries; ++g) {

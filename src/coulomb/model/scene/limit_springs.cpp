@@ -37,6 +37,7 @@ bool is_rigid(double stiffness) { return stiffness == infinity; }
 
 void set_spring(const std::string& what, const JointLimitOptions& options, JointPart& joint) {
   if (options.stiffness) {
+    joint.limit_softness.reset();
     if (!is_rigid(*options.stiffness)) checks::positive(what + " stiffness", *options.stiffness);
     joint.limit_stiffness = is_rigid(*options.stiffness) ? 0 : *options.stiffness;
     if (is_rigid(*options.stiffness)) joint.limit_dashpot = 0;

@@ -34,7 +34,7 @@ double dashpots_in_series(const PenaltyMaterial& a, const PenaltyMaterial& b) {
 
 }  // namespace
 
-PairPenalty combine_penalty(const PenaltyMaterial& a, const PenaltyMaterial& b) {
+PairPenalty combine_penalty(const PenaltyMaterial& a, const PenaltyMaterial& b, const PairOverride& own) {
   PairPenalty out;
 
   // Springs of both sides act in series.
@@ -47,6 +47,13 @@ PairPenalty combine_penalty(const PenaltyMaterial& a, const PenaltyMaterial& b) 
   take_larger(a.damping, b.damping, out.damping, out.damping_owner);
   take_larger(a.friction_stiffness, b.friction_stiffness, out.friction_stiffness, out.friction_stiffness_owner);
   out.scale = a.scale * b.scale;
+  if (!own.spring) return out;
+
+  // What the pair itself says comes last.
+  out.stiffness = own.spring->stiffness;
+  out.dashpot = own.spring->dashpot;
+  out.margin = own.spring->margin;
+  out.curve = own.spring->curve;
   return out;
 }
 

@@ -13,7 +13,8 @@ struct PairMaterial {
   Owner restitution_owner = Owner::none;
 };
 
-PairPenalty combine_penalty(const PenaltyMaterial& a, const PenaltyMaterial& b);
+/// A spring of the pair's own takes the place of those of the geometries.
+PairPenalty combine_penalty(const PenaltyMaterial& a, const PenaltyMaterial& b, const PairOverride& own = {});
 
 inline bool owns(Owner owner, bool is_a, bool is_b) {
   return (is_a && owner == Owner::a) || (is_b && owner == Owner::b) || ((is_a || is_b) && owner == Owner::either);

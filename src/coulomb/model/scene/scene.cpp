@@ -444,7 +444,7 @@ SceneElement Scene::add_mesh(const std::vector<double>& vertices, const ShapeOpt
 
 SceneElement Scene::add_mujoco_arrays(const MujocoArrays& arrays, const MjcfOptions& options) {
   check_robot_name("add_mjcf", options.name);
-  SceneParts parts = translate_mujoco_arrays(arrays);
+  SceneParts parts = translate_mujoco_arrays(arrays, options.file_softness);
   if (!options.use_options) {
     parts.gravity.reset();
     parts.timestep.reset();
@@ -577,7 +577,8 @@ void Scene::set_contact(const std::string& a, const std::string& b, const PairOp
   // A pair that has values already keeps those that are not given; of several entries the last counts.
   const auto is_this = [&](const PairPart& p) { return std::minmax(p.a, p.b) == std::minmax(of_a, of_b); };
   const auto known = std::find_if(parts_.pairs.rbegin(), parts_.pairs.rend(), is_this);
-  PairPart pair = known == parts_.pairs.rend() ? PairPart{of_a, of_b, std::nullopt, std::nullopt} : *known;
+  PairPart pair =
+      known == parts_.pairs.rend() ? PairPart{of_a, of_b, std::nullopt, std::nullopt, std::nullopt} : *known;
   if (options.friction) pair.friction = options.friction;
   if (options.restitution) pair.restitution = options.restitution;
 

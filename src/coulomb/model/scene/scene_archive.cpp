@@ -25,26 +25,41 @@ static void fields(Archive& archive, BodyPart& x) {
 }
 
 template <class Archive>
+static void fields(Archive& archive, Softness& x) {
+  auto& [reference, impedance, least_time] = x;
+  archive(reference, impedance, least_time);
+}
+
+template <class Archive>
+static void fields(Archive& archive, ContactSoftness& x) {
+  auto& [law, mix, margin, condim, pyramids, impedance_ratio] = x;
+  archive(law, mix, margin, condim, pyramids, impedance_ratio);
+}
+
+template <class Archive>
 static void fields(Archive& archive, JointPart& x) {
-  auto& [name, type, body, pos, axis, limited, lower, upper, limit_stiffness, limit_dashpot, stiffness, actuator_lower,
-         actuator_upper, q_neutral, q_spring, damping, armature, dry_friction] = x;
+  auto& [name, type, body, pos, axis, limited, lower, upper, limit_stiffness, limit_dashpot, limit_softness, stiffness,
+         actuator_lower, actuator_upper, q_neutral, q_spring, damping, armature, dry_friction] = x;
   archive(name, type, body, pos, axis, limited, lower, upper, stiffness, actuator_lower, actuator_upper, q_neutral,
           q_spring, damping, armature, dry_friction);
   if (archive.format() >= 6) archive(limit_stiffness, limit_dashpot);
+  if (archive.format() >= 9) archive(limit_softness);
 }
 
 template <class Archive>
 static void fields(Archive& archive, GeometryPart& x) {
-  auto& [name, type, body, mesh, placement, size, friction, restitution, compliance, penalty, contact_points, contype,
-         conaffinity, priority, condim, no_collision_group] = x;
+  auto& [name, type, body, mesh, placement, size, friction, restitution, compliance, penalty, softness, contact_points,
+         contype, conaffinity, priority, condim, no_collision_group] = x;
   archive(name, type, body, mesh, placement, size, friction, restitution, compliance, penalty, contact_points, contype,
           conaffinity, priority, condim, no_collision_group);
+  if (archive.format() >= 9) archive(softness);
 }
 
 template <class Archive>
 static void fields(Archive& archive, PairPart& x) {
-  auto& [a, b, friction, restitution] = x;
+  auto& [a, b, friction, restitution, softness] = x;
   archive(a, b, friction, restitution);
+  if (archive.format() >= 9) archive(softness);
 }
 
 template <class Archive>

@@ -9,6 +9,7 @@
 #include "coulomb/model/checks.hpp"
 #include "coulomb/model/scene/balanced_inertia.hpp"
 #include "coulomb/model/scene/build_model.hpp"
+#include "coulomb/model/scene/file_softness.hpp"
 #include "coulomb/model/scene/materials.hpp"
 #include "coulomb/model/scene/neutral_inertia.hpp"
 #include "coulomb/model/scene/topology.hpp"
@@ -74,6 +75,7 @@ void copy_joints(const SceneParts& parts, Model& m) {
     m.joint_upper.push_back(j.upper);
     m.joint_limit_stiffness.push_back(j.limit_stiffness);
     m.joint_limit_dashpot.push_back(j.limit_dashpot);
+    m.joint_limit_curve.emplace_back();
     m.joint_stiffness.push_back(j.stiffness);
     m.joint_actuator_lower.push_back(j.actuator_lower);
     m.joint_actuator_upper.push_back(j.actuator_upper);
@@ -174,7 +176,7 @@ void add_pair(int a, int b, const PairOverride& own, double margin, Model& m) {
   m.pair_friction.push_back(material.friction);
   m.pair_restitution.push_back(material.restitution);
   m.pair_compliance.push_back(material.compliance);
-  m.pair_penalty.push_back(combine_penalty(of_a.penalty, of_b.penalty));
+  m.pair_penalty.push_back(combine_penalty(of_a.penalty, of_b.penalty, own));
   m.pair_margin.push_back(margin);
 }
 
@@ -186,7 +188,7 @@ void list_pairs(const SceneParts& parts, double margin, Model& m) {
   for (const PairPart& p : parts.pairs) {
     const std::pair<int, int> key = std::minmax(p.a, p.b);
     if (may_collide.can_move_apart(parts.geometries[key.first], parts.geometries[key.second]))
-      listed[key] = {p.friction, p.restitution};
+      listed[key] = {p.friction, p.restitution, std::nullopt};
   }
 
   // The list is sorted as the loop runs.
@@ -269,6 +271,7 @@ std::shared_ptr<const Model> build_model(const SceneParts& parts, const Vec3& gr
   // Pairs, and the weights of all rows.
   list_pairs(parts, contact_margin, m);
   set_constraint_weights(neutral, m);
+  set_file_softness(parts, neutral, m);
   return model;
 }
 

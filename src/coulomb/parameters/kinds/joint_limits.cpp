@@ -81,7 +81,7 @@ class LimitSpringKind : public ParameterKind {
   std::vector<ParameterElement> elements(const Model& model) const override {
     std::vector<ParameterElement> out;
     for (int j = 0; j < model.num_joints; ++j)
-      if (limit_spring(model, j)) out.push_back({model.joint_names[j], j, 1});
+      if (limit_spring(model, j, 0)) out.push_back({model.joint_names[j], j, 1});
     return out;
   }
   void read(const Model& model, const ParameterElement& e, double* values) const override {
@@ -97,18 +97,23 @@ class LimitSpringKind : public ParameterKind {
   }
   void right_hand_sides(const ParameterContext& context, const ParameterElement& e, RightHandSide* out) const override {
     const Model& m = context.model;
-    SpringChange unit;
-    unit.*change_ = 1;
+    const bool of_stiffness = values_ == &Model::joint_limit_stiffness;
     for (const DofRow& row : context.rows.dof_rows) {
       const auto spring = limit_spring(m, row, context.rows.blocks[row.block]);
       if (!spring || row.spring >= 0 || m.dof_joint[row.dof[0]] != e.index || context.inactive[row.block]) continue;
+
+      // The parameter is the number at full depth.
+      const SpringShape shape = spring_shape(m.joint_limit_curve[e.index], row.phi);
+      SpringChange unit;
+      unit.*change_ = of_stiffness ? shape.stiffness : shape.others;
 
       // As a row of the constraint problem, or as a force -k phi - d phi', whose change by k is that of a motion of phi / k.
       if (context.rows_are_forces) {
         const double motion = unit.stiffness * row.phi + unit.dashpot * rate_of(row, context.v);
         out[0].rows.push_back({row.row, motion / spring->stiffness});
       } else {
-        const double s = spring_side(*spring, context.options.timestep, {row.phi, context.lambda[row.row]}, unit);
+        const double s =
+            spring_side(*spring, {context.options.timestep, row.phi, row.approach, context.lambda[row.row]}, unit);
         out[0].rows.push_back({row.row, s});
       }
     }
@@ -197,10 +202,11 @@ class TendonSpringKind : public ParameterKind {
     SpringChange unit;
     if (of_ == Of::stiffness && spring.stiffness > 0) unit.stiffness = 1;
     if (of_ == Of::damping && spring.dashpot > 0) unit.dashpot = 1;
-    if (of_ == Of::armature && spring.armature > 0) unit.armature = 1;
-    if (unit.stiffness == 0 && unit.dashpot == 0 && unit.armature == 0) return;
-    const SpringState state{row.phi, context.lambda[row.row], rate_of(row, context.v), row.bend};
-    out.rows.push_back({row.row, spring_side(spring, context.options.timestep, state, unit, both_signs)});
+    if (of_ == Of::armature && spring.inertia > 0) unit.inertia = 1;
+    if (unit.stiffness == 0 && unit.dashpot == 0 && unit.inertia == 0) return;
+    const SpringState state{context.options.timestep, row.phi, rate_of(row, context.v), context.lambda[row.row],
+                            row.bend};
+    out.rows.push_back({row.row, spring_side(spring, state, unit, both_signs)});
   }
 
   /// Dry friction at its bound, +-h f.

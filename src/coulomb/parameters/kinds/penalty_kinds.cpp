@@ -126,11 +126,12 @@ double share_in_series(double whole, double one) {
   return share * share;
 }
 
-/// A contact of the geometry that is a spring in the constraint problem.
+/// A contact of the geometry that is a spring in the constraint problem; that spring without its scale.
 struct SoftTouch {
   const PairPenalty& pair;
   const PenaltyMaterial& own;
   const PenaltyMaterial& other;
+  OneSidedSpring unscaled;
 };
 
 SpringChange spring_by_stiffness(const SoftTouch& t) {
@@ -148,7 +149,9 @@ SpringChange spring_by_dashpot(const SoftTouch& t) {
 }
 
 SpringChange spring_by_scale(const SoftTouch& t) {
-  return {.stiffness = t.other.scale * *t.pair.stiffness, .dashpot = t.other.scale * t.pair.dashpot};
+  return {.stiffness = t.other.scale * t.unscaled.stiffness,
+          .dashpot = t.other.scale * t.unscaled.dashpot,
+          .inertia = t.other.scale * t.unscaled.inertia};
 }
 
 /// One number of PenaltyMaterial.
@@ -163,6 +166,50 @@ struct Number {
   /// With penalty contact, and of the rows of soft contacts; null: they do not feel it.
   void (*right_hand_side)(const ParameterContext&, const ParameterElement&, RightHandSide&);
   SpringChange (*of_spring)(const SoftTouch&);
+};
+
+/// pair_stiffness, pair_dashpot and pair_inertia of "a:b": the spring of a pair by itself, at full depth. Rows feel them by the spring's shape.
+class PairSpringKind : public ParameterKind {
+ public:
+  PairSpringKind(const char* name, const char* unit, double& (*value)(PairSpring&), double SpringChange::*change)
+      : name_(name), unit_(unit), value_(value), change_(change) {}
+
+ private:
+  const char* name() const override { return name_; }
+  const char* unit() const override { return unit_; }
+  std::vector<ParameterElement> elements(const Model& model) const override {
+    return pairs_with(model, [](const PairOverride& own) { return own.spring.has_value(); });
+  }
+  void read(const Model& model, const ParameterElement& e, double* values) const override {
+    PairSpring spring = *model.pair_overrides[e.index].spring;
+    values[0] = value_(spring);
+  }
+  void write(Model& model, const ParameterElement& e, const double* values, const std::string& what) const override {
+    if (change_ == &SpringChange::stiffness)
+      checks::positive(what, values[0]);
+    else
+      checks::not_negative(what, values[0]);
+    value_(*model.pair_overrides[e.index].spring) = values[0];
+    refresh_pairs(model);
+  }
+  void right_hand_sides(const ParameterContext& context, const ParameterElement& e, RightHandSide* out) const override {
+    for (const BodyRows& b : context.rows.body_rows) {
+      const auto spring = spring_of(context, b);
+      if (!spring || context.inactive[b.block] || context.contacts[b.contact].pair != e.index) continue;
+      const PairPenalty& pair = context.model.pair_penalty[e.index];
+      const SpringShape shape = spring_shape(pair.curve, b.phi[2]);
+      SpringChange change;
+      change.*change_ = pair.scale * (change_ == &SpringChange::stiffness ? shape.stiffness : shape.others);
+      const int normal = b.row + 2;
+      const SpringState state{context.options.timestep, b.phi[2], b.approach, context.lambda[normal]};
+      out[0].rows.push_back({normal, spring_side(*spring, state, change)});
+    }
+  }
+
+  const char* name_;
+  const char* unit_;
+  double& (*value_)(PairSpring&);
+  double SpringChange::*change_;
 };
 
 class PenaltyKind : public ParameterKind {
@@ -233,13 +280,15 @@ class PenaltyKind : public ParameterKind {
       const int pair = context.contacts[b.contact].pair;
       if (m.pair_a[pair] != e.index && m.pair_b[pair] != e.index) continue;
       const int partner = m.pair_a[pair] == e.index ? m.pair_b[pair] : m.pair_a[pair];
+      PairPenalty unscaled = m.pair_penalty[pair];
+      unscaled.scale = 1;
       const SoftTouch touch{m.pair_penalty[pair], m.geometry_materials[e.index].penalty,
-                            m.geometry_materials[partner].penalty};
+                            m.geometry_materials[partner].penalty, *contact_spring(unscaled, b.phi[2])};
 
       const SpringChange change = number_.of_spring(touch);
       const double h = context.options.timestep;
       const int normal = b.row + 2;
-      out.rows.push_back({normal, spring_side(*spring, h, {b.phi[2], context.lambda[normal]}, change)});
+      out.rows.push_back({normal, spring_side(*spring, {h, b.phi[2], b.approach, context.lambda[normal]}, change)});
     }
   }
 
@@ -265,6 +314,18 @@ std::unique_ptr<ParameterKind> make_contact_friction_stiffness() {
 std::unique_ptr<ParameterKind> make_contact_scale() {
   return std::make_unique<PenaltyKind>(
       Number{"contact_scale", "1", nullptr, nullptr, nullptr, false, scale_right_hand_side, spring_by_scale});
+}
+std::unique_ptr<ParameterKind> make_pair_stiffness() {
+  return std::make_unique<PairSpringKind>(
+      "pair_stiffness", "N/m", [](PairSpring& s) -> double& { return s.stiffness; }, &SpringChange::stiffness);
+}
+std::unique_ptr<ParameterKind> make_pair_dashpot() {
+  return std::make_unique<PairSpringKind>(
+      "pair_dashpot", "N s/m", [](PairSpring& s) -> double& { return s.dashpot; }, &SpringChange::dashpot);
+}
+std::unique_ptr<ParameterKind> make_pair_inertia() {
+  return std::make_unique<PairSpringKind>(
+      "pair_inertia", "kg", [](PairSpring& s) -> double& { return s.curve.inertia; }, &SpringChange::inertia);
 }
 std::unique_ptr<ParameterKind> make_contact_dashpot() {
   return std::make_unique<PenaltyKind>(

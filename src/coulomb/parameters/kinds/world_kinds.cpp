@@ -121,7 +121,7 @@ class TimestepKind : public ParameterKind {
     // Biases of position errors are divided by h; those of bounces are not. Springs have a law of their own.
     for (const BodyRows& b : context.rows.body_rows) {
       if (const auto spring = spring_of(context, b)) {
-        const double s = spring_side(*spring, h, {b.phi[2], context.lambda[b.row + 2]}, {.timestep = 1});
+        const double s = spring_side(*spring, {h, b.phi[2], b.approach, context.lambda[b.row + 2]}, {.timestep = 1});
         out[0].rows.push_back({b.row + 2, s});
         continue;
       }
@@ -132,8 +132,8 @@ class TimestepKind : public ParameterKind {
     for (const DofRow& row : context.rows.dof_rows) {
       if (const auto spring = limit_spring(m, row, context.rows.blocks[row.block])) {
         const bool both_signs = context.rows.blocks[row.block].type == BlockType::equality;
-        const SpringState state{row.phi, context.lambda[row.row], rate_of(row, context.v), row.bend};
-        const double s = spring_side(*spring, h, state, {.timestep = 1}, both_signs);
+        const SpringState state{h, row.phi, rate_of(row, context.v), context.lambda[row.row], row.bend};
+        const double s = spring_side(*spring, state, {.timestep = 1}, both_signs);
         out[0].rows.push_back({row.row, s});
         continue;
       }

@@ -59,6 +59,10 @@ void BounceGradient::find_bounces(const Model& model, const StepRecord& record) 
   count_ = 0;
   for (const BodyRows& b : record.rows.body_rows) {
     if (b.contact < 0 || b.restitution == 0 || record.solution.modes[b.block] == Mode::separating) continue;
+
+    // The mass of a spring only looks like a rebound.
+    const int pair = record.collision.contacts[b.contact].pair;
+    if (model.pair_penalty[pair].curve.inertia > 0) continue;
     rows_.resize(rows_.size() + nv_, 0.0);
     double* row = rows_.data() + std::size_t(count_) * nv_;
     add_body_row(model, record.dynamics, b, 2, row);

@@ -30,7 +30,7 @@ struct LimitLaw {
 /// joint: -1 for a tendon, whose limits have no numbers of their own.
 LimitLaw limit_law(const Model& model, const ImplicitOptions& o, int joint) {
   if (joint >= 0)
-    if (const auto spring = limit_spring(model, joint)) return {spring->stiffness, 0, spring->dashpot};
+    if (const auto spring = limit_spring(model, joint, 0)) return {spring->stiffness, 0, spring->dashpot};
   return {o.limit_stiffness, o.limit_damping, 0};
 }
 

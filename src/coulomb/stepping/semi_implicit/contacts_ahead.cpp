@@ -45,7 +45,8 @@ void detect_contacts_ahead(const Model& model, const StepOptions& options, StepW
   auto& contacts = r.collision.contacts;
   const auto is_ahead = [&](const Contact& c) { return c.distance > model.pair_margin[c.pair]; };
   const auto room = [&](const Contact& c) {
-    return std::min(c.distance, h * one_sided_bias(options.constraints, c.distance).value);
+    const double gap = c.distance - model.pair_penalty[c.pair].margin;
+    return std::min(gap, h * one_sided_bias(options.constraints, gap).value);
   };
   const auto stays_open = [&](const Contact& c) {
     return is_ahead(c) && !(room(c) <= -duration * normal_velocity(model, r, c));

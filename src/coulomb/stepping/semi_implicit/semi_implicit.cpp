@@ -9,9 +9,11 @@
 #include "coulomb/constraints/constraint_rows.hpp"
 #include "coulomb/constraints/corrections.hpp"
 #include "coulomb/constraints/islands.hpp"
+#include "coulomb/constraints/one_sided_spring.hpp"
 #include "coulomb/dynamics/dynamics.hpp"
 #include "coulomb/dynamics/joint_forces.hpp"
 #include "coulomb/dynamics/spin.hpp"
+#include "coulomb/model.hpp"
 #include "coulomb/step_memory.hpp"
 #include "coulomb/stepping/semi_implicit/contacts_ahead.hpp"
 #include "coulomb/stepping/semi_implicit/kept_step.hpp"
@@ -173,6 +175,34 @@ void collect_problems(const Model& model, const StepOptions& options, StepRecord
   r.corrections.clear();
   if (options.constraints.gaps != GapRule::impact) bound_corrections(r.rows, r.islands, r.corrections);
   r.out_of_reach = r.corrections.out_of_reach;
+}
+
+/// A linear curve has a kink at full depth.
+bool is_at_kink(const SpringCurve& curve, double phi) {
+  return curve.power == 1 && curve.start != curve.end && std::abs(phi + curve.full_depth) <= corner_width;
+}
+
+/// Springs whose numbers depend on the depth: their rows ask for something else when the gap changes, by their impulse.
+void follow_curves(const Model& model, const StepOptions& options, StepRecord& r) {
+  if (!model.has_spring_curves || options.constraints.contact == ContactLaw::penalty) return;
+  const double h = options.constraints.timestep;
+  const std::vector<double>& lambda = r.solution.lambda;
+  for (BodyRows& b : r.rows.body_rows) {
+    if (b.contact < 0) continue;
+    const PairPenalty& pair = model.pair_penalty[r.collision.contacts[b.contact].pair];
+    const auto spring = contact_spring(pair, b.phi[2]);
+    if (!spring) continue;
+    b.dbias_dphi += curve_side(pair.curve, *spring, {h, b.phi[2], b.approach, lambda[b.row + 2]});
+    if (is_at_kink(pair.curve, b.phi[2])) r.rows.blocks[b.block].corner = true;
+  }
+  for (DofRow& d : r.rows.dof_rows) {
+    if (d.spring >= 0) continue;
+    const auto spring = limit_spring(model, d, r.rows.blocks[d.block]);
+    if (!spring) continue;
+    const SpringCurve& curve = model.joint_limit_curve[model.dof_joint[d.dof[0]]];
+    d.dbias_dphi += curve_side(curve, *spring, {h, d.phi, d.approach, lambda[d.row]});
+    if (is_at_kink(curve, d.phi)) r.rows.blocks[d.block].corner = true;
+  }
 }
 
 /// Every island by itself.
@@ -417,6 +447,7 @@ void solve_constraints(const Model& model, const StepOptions& options, StepWorks
     recall(memory, automatic, workspace.recall_order, r);
   }
   solve(options, workspace.solver, r);
+  follow_curves(model, options, r);
 }
 
 void solve_velocities(const Model& model, const StepOptions& options, StepWorkspace& workspace,
@@ -465,6 +496,7 @@ void recall_semi_implicit_step(const Model& model, const StepOptions& options, c
   evaluate_dynamics(model, options, r);
   collect_problems(model, options, r);
   r.islands.scatter_solution(r.solution);
+  follow_curves(model, options, r);
 
   const double h = options.constraints.timestep;
   for (int d = 0; d < model.nv; ++d)

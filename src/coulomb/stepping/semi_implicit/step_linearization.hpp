@@ -133,8 +133,8 @@ class StepLinearization final : public StepGradient {
   /// The step as its rows see it, at the level in place.
   RowState row_state() const {
     const StepRecord& r = *record_;
-    return {*model_,   r.dynamics,      r.rows, row_velocities(), r.v_next.data(), r.solution.lambda.data(),
-            inactive_, fixed_velocity()};
+    return {*model_,   r.dynamics,       r.rows,    row_velocities(), r.v_next.data(), r.solution.lambda.data(),
+            inactive_, fixed_velocity(), r.v.data()};
   }
   /// Of the level in place.
   const double* fixed_velocity() const { return level_ == 0 && !fixed_.empty() ? fixed_.data() : nullptr; }

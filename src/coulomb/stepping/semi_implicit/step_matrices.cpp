@@ -390,8 +390,10 @@ void StepLinearization::row_columns() {
     if (b.restitution == 0 || inactive_[b.block]) continue;
     islands_[r.islands.of_block(b.block)].bounces = any = true;
   }
-  for (const DofRow& row : r.rows.dof_rows)
-    if (row.slopes >= 0) islands_[r.islands.of_block(row.block)].bounces = any = true;
+  for (const DofRow& row : r.rows.dof_rows) {
+    const bool feels_velocity = row.slopes >= 0 || (row.bounce != 0 && !inactive_[row.block]);
+    if (feels_velocity) islands_[r.islands.of_block(row.block)].bounces = any = true;
+  }
   if (!any) return;
 
   clear();
@@ -402,6 +404,13 @@ void StepLinearization::row_columns() {
       const RowMatrix::Place to = s.at(*model_, row.block, row.row, model_->body_tree[model_->dof_body[row.dof[j]]]);
       to.data[row.dof[j] - to.first] += r.rows.dbias_dv(row, j);
     }
+  for (const DofRow& d : r.rows.dof_rows) {
+    if (d.bounce == 0 || inactive_[d.block]) continue;
+    for (int j = 0; j < d.num; ++j) {
+      const RowMatrix::Place to = s.at(*model_, d.block, d.row, model_->body_tree[model_->dof_body[d.dof[j]]]);
+      to.data[d.dof[j] - to.first] += d.bounce * d.coefficient[j];
+    }
+  }
   for (int index : r.islands.order)
     if (islands_[index].bounces) reduce(index, islands_[index].Bs_v);
 }

@@ -256,6 +256,12 @@ void StepLinearization::add_bounce_cotangent(const double* z, double* out) {
       }
     }
   }
+
+  for (const DofRow& d : record_->rows.dof_rows) {
+    if (d.bounce == 0 || inactive_[d.block]) continue;
+    for (int j = 0; j < d.num; ++j)
+      out[d.dof[j]] += z[d.row] * d.bounce * d.coefficient[j];
+  }
 }
 
 }  // namespace coulomb
