@@ -15,6 +15,8 @@ without a consequence for the motion; **refused**, by an error that names the el
 [formats_table.py](formats_table.py) writes this page; a test loads an example of every row.
 
 MJCF is compiled by MuJoCo: includes, defaults, frames, composites and replicates are resolved before Coulomb sees them.
+`softness="file"` reads `solref`, `solimp` and margins of contacts and joint limits as well
+([softness](conventions.md#the-softness-of-mjcf-files)).
 """
 
 BODY = '<body name="b"{body}><joint name="j" axis="0 1 0"{joint}/><geom name="g" type="box" size=".1 .2 .3"{geom}/><site name="s"/>{inside}</body>'
