@@ -315,16 +315,28 @@ MJCF = {
     ],
     "Sensors": [
         (
-            "frames, velocities, joints, tendons, actuators, limits, subtrees, touch, accelerometer, gyro, force, torque",
+            "frames, velocities, joints, tendons, actuators, limits, subtrees, touch, accelerometer, gyro, force, torque, magnetometer, insidesite",
             "read",
             "[outputs](outputs.md), with derivatives",
             mjcf(after='<sensor><gyro site="s"/></sensor>'),
         ),
         (
-            "magnetometer, rangefinder, contact, others",
+            'rangefinder (`data="dist"`), distance',
+            "read",
+            "[of what can collide](outputs.md#rays-and-distances); meshes are hulls",
+            mjcf(after='<sensor><rangefinder site="s"/></sensor>'),
+        ),
+        (
+            "contact (but `linvel`, `angvel`)",
+            "read",
+            "[contacts of the step](outputs.md#contact-sensors)",
+            mjcf(after='<sensor><contact site="s" num="2" data="found force"/></sensor>'),
+        ),
+        (
+            "normal, fromto, clock, energies, subtreeangmom, others",
             "listed",
-            "1 sensors (magnetometer)",
-            mjcf(after='<sensor><magnetometer site="s"/></sensor>'),
+            "1 sensors (clock)",
+            mjcf(after="<sensor><clock/></sensor>"),
         ),
         (
             "`delay`, `interval`",

@@ -6,6 +6,7 @@
 // q before the step moves anything; with implicit steppers and penalty contact that of the next state.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -22,6 +23,17 @@ std::vector<double> output_readings(const Model& model, const std::vector<double
                                     const std::vector<std::string>& names);
 std::vector<double> output_jacobian(const Model& model, const std::vector<double>& q, const std::vector<double>& v,
                                     const std::vector<std::string>& names, const std::string& wrt, int& columns);
+
+/// What a ray meets first.
+struct RayHit {
+  int geometry = -1;               ///< -1: nothing
+  double distance = -1;            ///< m
+  std::array<double, 3> normal{};  ///< unit, world: outwards from the geometry
+};
+/// The first geometry that a ray from `point` along `direction` (world, any length but zero) meets at q, those of one body left out (-1:
+/// none). Rays that begin in a geometry meet its surface from within; those of half-spaces and faces that they leave do not count.
+RayHit ray(const Model& model, const std::vector<double>& q, const std::array<double, 3>& point,
+           const std::array<double, 3>& direction, int excluded_body = -1);
 
 enum class ContactQuantity : std::uint8_t { point, normal, depth };
 

@@ -32,8 +32,8 @@ struct Site {
   std::array<double, 3> size{0.005, 0.005, 0.005};  ///< as Model::geometry_size
 };
 
-/// Frame quantities are in world axes; with a reference frame, relative to it and in its axes. Those from `touch` to
-/// `equality_force` are forces of the last step, the others functions of a state (q, v).
+/// Frame quantities are in world axes; with a reference frame, relative to it and in its axes. Forces and contacts of the last step
+/// (is_force) come from `touch` to `equality_force` and from `tendon_actuator_force` on; the others are functions of a state (q, v).
 enum class SensorType : std::uint8_t {
   position,
   orientation,  ///< quaternion; its tangent is in the frame's own axes
@@ -64,6 +64,44 @@ enum class SensorType : std::uint8_t {
   equality_force,  ///< of the rows: connect 3 (on body a, world axes), weld 6 (force and torque), joint and tendon 1 (on joint_a, along tendon_a)
   tendon_length,
   tendon_velocity,
+  tendon_limit_position,  ///< as joint_limit_position
+  tendon_limit_velocity,
+  rangefinder,   ///< along the frame's z axis to the first geometry of another body, m; -1: there is none
+  magnetometer,  ///< Sensor::field in the frame's own axes
+  inside_site,   ///< 1 where the frame's origin is in the site's zone, else 0
+  distance,      ///< signed, m: least of the geometries of one group to those of another, at most the cutoff
+  tendon_actuator_force,
+  tendon_limit_force,
+  contact,  ///< numbers of the contacts between two groups of geometries: ContactSelection
+};
+
+/// Geometries that a sensor looks at.
+struct GeometryGroup {
+  enum class Of : std::uint8_t { all, geometry, body, subtree, none };
+  Of of = Of::all;
+  int index = -1;  ///< of the geometry, or of the body
+};
+
+/// Of more contacts than a sensor has room for: the first ones, the nearest, the strongest; or one wrench for all of them.
+enum class ContactReduction : std::uint8_t { none, nearest, strongest, net };
+
+/// Which contacts a sensor has, and what it tells of each: `num` times the fields in their order. Normals go from the first group to the second;
+/// forces act on the second.
+struct ContactSelection {
+  /// Bits of `fields`.
+  enum Field : std::uint32_t {
+    found = 1,
+    force = 2,
+    torque = 4,
+    distance = 8,
+    position = 16,
+    normal = 32,
+    tangent = 64
+  };
+  std::array<GeometryGroup, 2> groups;
+  ContactReduction reduction = ContactReduction::none;
+  int num = 1;
+  std::uint32_t fields = found;
 };
 
 struct Sensor {
@@ -78,9 +116,13 @@ struct Sensor {
   std::optional<std::vector<int>> geometries;
 
   double cutoff = 0;  ///< > 0: readings are clamped to +-cutoff (forces of contacts and limits: from above)
+
+  std::optional<ContactSelection>
+      contacts;                   ///< of contact; distance: its groups (index: -1, or the site that contacts lie in)
+  std::array<double, 3> field{};  ///< magnetometer: world axes, any unit
 };
 
-/// A function of the last step's impulses or joint forces, not of a state.
+/// A function of the last step's impulses, contacts or joint forces, not of a state.
 bool is_force(SensorType type);
 /// Numbers of a reading, and of its tangent (orientations: 4 and 3).
 int sensor_size(const Model& model, const Sensor& sensor);

@@ -135,7 +135,8 @@ void bind_model_outputs(nb::class_<Model>& cls) {
       "The forces of a step that can be read (Simulator.output), as outputs() describes them: contact_force/<body, "
       "link "
       "or geometry> (3,), joint_limit_force/<joint> (1,), joint_friction_force/<joint> (its dofs), "
-      "equality_force/<equality> (connect 3, weld 6, joint 1), actuator_force/<actuator> (1,).");
+      "equality_force/<equality> (connect 3, weld 6, joint 1), actuator_force/<actuator> (1,), "
+      "tendon_actuator_force/<tendon> and tendon_limit_force/<tendon> (1,).");
   cls.def(
       "outputs", [described](const Model& model) { return described(model, output_names(model)); },
       nb::sig("def outputs(self) -> dict[str, types.SimpleNamespace]"),
@@ -180,6 +181,26 @@ void bind_model_outputs(nb::class_<Model>& cls) {
               "None = None, wrt: str = 'q') -> numpy.ndarray"),
       "(tangent_size, k) derivative of the reading by 'q' (tangent space), 'v' or a parameter, the others held; "
       "orientations in the frame's own axes. Errors as output.");
+  cls.def(
+      "ray",
+      [](const Model& model, nb::handle q, nb::handle point, nb::handle direction, int exclude) {
+        const auto three = [](nb::handle given, const char* what) {
+          const std::vector<double> values = ArrayIn(given, what, {3}).vector();
+          return std::array<double, 3>{values[0], values[1], values[2]};
+        };
+        const RayHit hit = ray(model, ArrayIn(q, "q", {model.nq}).vector(), three(point, "point"),
+                               three(direction, "direction"), exclude);
+        const nb::object geometry = hit.geometry < 0 ? nb::none() : nb::object(nb::int_(hit.geometry));
+        return nb::make_tuple(hit.distance, geometry, to_numpy(hit.normal));
+      },
+      nb::arg("q"), nb::arg("point"), nb::arg("direction"), nb::arg("exclude") = -1,
+      nb::sig("def ray(self, q: numpy.typing.ArrayLike, point: numpy.typing.ArrayLike, direction: "
+              "numpy.typing.ArrayLike, exclude: int = -1) -> tuple[float, int | None, numpy.ndarray]"),
+      "What a ray from `point` along `direction` ((3,) each, world axes, any length but zero) meets first at q: the "
+      "distance in metres, the index of the geometry, and its outward unit normal (3,); (-1.0, None, zeros) if "
+      "nothing. "
+      "exclude: a body whose geometries do not count.\n\nValueError: bad argument. With derivatives: the output "
+      "'rangefinder/<site>'.");
   cls.def(
       "point_jacobian",
       [](const Model& model, nb::handle q, int body, nb::handle point) {

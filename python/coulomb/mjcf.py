@@ -16,7 +16,7 @@ _INTEGERS = """
     actuator_outadr actuator_outnum actuator_ctrllimited actuator_forcelimited actuator_group actuator_plugin
     eq_type eq_obj1id eq_obj2id eq_objtype eq_active0 site_bodyid site_type
     tendon_limited tendon_actfrclimited tendon_adr tendon_num wrap_type wrap_objid
-    sensor_objtype sensor_objid sensor_reftype sensor_refid
+    sensor_objtype sensor_objid sensor_reftype sensor_refid sensor_intprm
 """.split()
 _REALS = """
     qpos0 qpos_spring body_pos body_quat body_mass body_ipos body_iquat body_inertia body_gravcomp
@@ -38,7 +38,7 @@ _COUNTS = """
 _INTEGER_OPTIONS = (
     "integrator cone solver iterations noslip_iterations disableflags enableflags disableactuator".split()
 )
-_REAL_OPTIONS = "gravity timestep density viscosity wind impratio".split()
+_REAL_OPTIONS = "gravity timestep density viscosity wind impratio magnetic".split()
 
 
 def path_text(argument, path_or_xml):

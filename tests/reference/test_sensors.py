@@ -1,6 +1,7 @@
 """Readings of the sensors of MJCF files against MuJoCo's sensordata at the same state, on models with every kind of object."""
 
 import itertools
+import pickle
 
 import mujoco
 import numpy as np
@@ -195,23 +196,105 @@ def test_limit_forces_hold_the_joint():
     assert sim.output("sensor/sensor0")[0] == pytest.approx(2 * 9.81 * 0.5 * np.cos(np.radians(30)), rel=1e-3)
 
 
+FIELDS = (
+    "".join(f'<magnetometer site="{s}"/>' for s in ("fixed", "imu", "tip"))
+    + "".join(
+        f'<insidesite site="{s}" objtype="{kind}" objname="{name}"/>'
+        for s in ("fixed", "imu", "tip", "sphere", "capsule", "ellipsoid", "cylinder", "box")
+        for kind, name in (("geom", "palm"), ("body", "hand"), ("xbody", "base"), ("site", "tip"))
+    )
+    + "".join(f'<tendonlimitpos tendon="{t}"/><tendonlimitvel tendon="{t}"/>' for t in ("sum", "cord"))
+)
+
+
+def test_fields_zones_and_limits_of_tendons():
+    zones = '<site name="sphere" size=".5"/><site name="capsule" type="capsule" size=".3 .4"/><site name="ellipsoid" type="ellipsoid" size=".3 .4 .5"/>'
+    zones += '<site name="cylinder" type="cylinder" size=".4 .3"/><site name="box" type="box" size=".3 .4 .5"/>'
+    bodies = BODIES.replace('<site name="imu"', zones + '<site name="imu"')
+    tendons = """<tendon><fixed name="sum" limited="true" range="-.5 .5"><joint joint="hinge" coef="1"/><joint joint="swing" coef=".3"/></fixed>
+      <spatial name="cord" limited="true" range="2 2.3"><site site="tip"/><site site="fixed"/></spatial></tendon>"""
+    text = f'<mujoco><option magnetic="1 2 3"/>{bodies}{tendons}<sensor>{FIELDS}</sensor></mujoco>'
+    theirs = mujoco.MjModel.from_xml_string(text)
+    felt = compare(theirs, mujoco.MjData(theirs), coulomb.load(text), count=60)
+    assert felt.mean() > 0.7
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_actuator_forces_of_tendons(seed):
+    text = f"""<mujoco>{BODIES.replace("</actuator>", '<motor name="t0" tendon="sum" gear="2"/><position name="t1" tendon="sum" kp="5"/></actuator>')}
+      <tendon><fixed name="sum"><joint joint="hinge" coef="1"/><joint joint="slide" coef=".3"/></fixed></tendon>
+      <sensor><tendonactuatorfrc tendon="sum"/></sensor></mujoco>"""
+    theirs = mujoco.MjModel.from_xml_string(text)
+    data, model = mujoco.MjData(theirs), coulomb.load(text)
+    sim = coulomb.Simulator(model, timestep=1e-4)
+    for q, v, u in states(model, 10, seed):
+        data.qpos[:], data.qvel[:], data.ctrl[:] = q, v, u
+        mujoco.mj_forward(theirs, data)
+        sim.step(q, v, u)
+        assert sim.output("sensor/sensor0") == pytest.approx(data.sensordata, rel=1e-10)
+        assert sim.output("tendon_actuator_force/sum")[0] == pytest.approx(data.sensordata[0], rel=1e-10)
+
+
+def test_distances_of_geometries_and_bodies():
+    """MuJoCo's own are found to 1e-6."""
+    pairs = [
+        ("floor", "trunk"),
+        ("pole", "palm"),
+        ("leaf", "upper"),
+        ("fin", "leaf"),
+        ("palm", "trunk"),
+        ("leaf", "trunk"),
+    ]
+    sensors = "".join(
+        f'<distance geom1="{a}" geom2="{b}" cutoff="20"/><distance geom1="{b}" geom2="{a}" cutoff=".5"/>'
+        for a, b in pairs
+    )
+    sensors += '<distance body1="base" body2="door" cutoff="20"/><distance body1="hand" geom2="floor" cutoff="20"/>'
+    theirs, data, model = model_of(sensors.replace('body2="door"', 'body2="post"'))
+    names = [f"sensor/{name}" for name in model.sensor_names]
+    cut_off = 0
+    for q, v, _ in states(model, 40, 2):
+        data.qpos[:], data.qvel[:] = q, v
+        mujoco.mj_forward(theirs, data)
+        ours = model.output(names, q, v)
+        apart = data.sensordata > 0  # of depths MuJoCo's are less exact
+        assert apart.sum() > 5
+        assert np.abs(ours - data.sensordata)[apart].max() <= 2e-5
+        cut_off += (ours == 0.5).sum()
+    assert cut_off > 20
+
+
 def test_what_is_not_supported_is_listed():
-    theirs, _, model = model_of(
-        '<magnetometer site="imu"/><rangefinder site="tip"/><magnetometer site="tip"/><gyro name="g" site="imu"/>'
+    _, _, model = model_of(
+        '<subtreeangmom body="base"/><clock/><e_kinetic/><clock/><gyro name="g" site="imu"/>'
+        '<rangefinder site="tip" data="dist normal"/><contact geom1="floor" data="found linvel"/>'
     )
     assert model.sensor_names == ["g"]
-    assert [line for line in model.ignored if "sensor" in line] == ["3 sensors (magnetometer, rangefinder)"]
+    assert [line for line in model.ignored if "sensor" in line] == [
+        "6 sensors (subtreeangmom, clock, e_kinetic, rangefinder, contact)"
+    ]
 
 
 def test_two_robots_keep_their_sensors_apart():
-    text = f'<mujoco>{BODIES}<sensor><framepos name="p" objtype="site" objname="tip"/><touch name="t" site="tip"/></sensor></mujoco>'
+    own = """<framepos name="p" objtype="site" objname="tip"/><touch name="t" site="tip"/><rangefinder name="r" site="imu"/>
+      <insidesite name="i" site="imu" objtype="geom" objname="trunk"/><distance name="d" geom1="palm" body2="post" cutoff="9"/>
+      <contact name="c" subtree1="base" data="found normal"/><contact name="z" site="imu"/>"""
+    text = f"<mujoco>{BODIES}<sensor>{own}</sensor></mujoco>"
     scene = coulomb.Scene()
     for _ in range(2):
         scene.add_mjcf(text)
     model = scene.build()
-    assert model.sensor_names == ["p", "t", "p_2", "t_2"]
+    assert model.sensor_names == [*"ptridcz", *(f"{name}_2" for name in "ptridcz")]
     q, _ = model.neutral()
     q[: model.nq // 2] = coulomb.load(text).integrate(q[: model.nq // 2], np.ones(model.nv // 2))
     single = coulomb.load(text)
-    for name, half in (("p", q[: model.nq // 2]), ("p_2", q[model.nq // 2 :])):
-        assert np.array_equal(model.output(f"sensor/{name}", q), single.output("sensor/p", half))
+    for name, end, half in itertools.product("pid", ("", "_2"), (0, 1)):
+        if half == (end == "_2"):
+            own = q[half * model.nq // 2 :][: model.nq // 2]
+            assert np.array_equal(model.output(f"sensor/{name}{end}", q), single.output(f"sensor/{name}", own))
+
+    # A copy of the model has the same sensors.
+    again = pickle.loads(pickle.dumps(model))
+    names = [n for n in model.outputs() if n.startswith("sensor/") and n.split("/")[1][0] in "prid"]
+    assert np.array_equal(again.output(names, q), model.output(names, q))
+    assert list(again.outputs()) == list(model.outputs())

@@ -5,6 +5,7 @@
 
 #include "coulomb/dynamics/dynamics.hpp"
 #include "coulomb/dynamics/joint_forces.hpp"
+#include "coulomb/dynamics/site_zone.hpp"
 #include "coulomb/dynamics/spatial.hpp"
 #include "coulomb/dynamics/tendon_state.hpp"
 
@@ -221,7 +222,33 @@ Limit violated_limit(const Model& model, const double* q, const double* v, int j
   return out;
 }
 
-/// Readings that belong to no frame: joints, subtrees, actuators, limits.
+/// The violated limit of a tendon: how far it is beyond, negative, and how fast that changes per dL/dt.
+struct TendonLimit {
+  double sign = 0;  // of the gap by the length; 0: none is violated
+  double gap = 0;
+};
+
+TendonLimit violated_tendon_limit(const Model& model, int tendon, double length) {
+  const Tendon& t = model.tendons[tendon];
+  if (!t.limited) return {};
+  if (length < t.lower) return {1, length - t.lower};
+  if (length > t.upper) return {-1, t.upper - length};
+  return {};
+}
+
+/// 1 or 0: the origin of the sensor's frame in the zone of its site.
+double read_inside_site(const Model& model, const DynamicsWorkspace& ws, const Sensor& sensor) {
+  const Site& site = model.sites[sensor.index];
+  const FrameState at = frame_state(model, ws, site.frame);
+  const FrameState point = frame_state(model, ws, sensor.frame);
+  double arm[3];
+  double p[3];
+  sub3(point.position, at.position, arm);
+  rotate_transposed(at.rotation, arm, p);
+  return is_in_zone(site, p) ? 1 : 0;
+}
+
+/// Readings that are no motion of a frame: joints, tendons, subtrees, actuators, limits, fields, zones.
 void read_others(const Model& model, const DynamicsWorkspace& ws, const double* q, const double* v,
                  const Sensor& sensor, double* y) {
   switch (sensor.type) {
@@ -244,6 +271,19 @@ void read_others(const Model& model, const DynamicsWorkspace& ws, const double* 
       y[0] = sensor.type == SensorType::tendon_length ? state.length : state.rate(v);
       break;
     }
+    case SensorType::tendon_limit_position:
+    case SensorType::tendon_limit_velocity: {
+      TendonState state;
+      tendon_state(model, ws, sensor.index, q, false, state);
+      const TendonLimit limit = violated_tendon_limit(model, sensor.index, state.length);
+      const bool is_position = sensor.type == SensorType::tendon_limit_position;
+      y[0] = is_position ? limit.gap : limit.sign == 0 ? 0 : limit.sign * state.rate(v);
+      break;
+    }
+    case SensorType::magnetometer:
+      rotate_transposed(frame_state(model, ws, sensor.frame).rotation, sensor.field.data(), y);
+      break;
+    case SensorType::inside_site: y[0] = read_inside_site(model, ws, sensor); break;
     case SensorType::joint_limit_position: y[0] = violated_limit(model, q, v, sensor.index).gap; break;
     case SensorType::joint_limit_velocity: y[0] = violated_limit(model, q, v, sensor.index).rate; break;
     default: y[0] = 0;
@@ -275,7 +315,44 @@ void subtree_rows(const Model& model, const DynamicsWorkspace& ws, const Sensor&
   }
 }
 
-/// Rows of joint, tendon, joint-limit and actuator sensors.
+/// Row of a tendon's length, or of its gap to a limit that is violated, or of the rate of either.
+void tendon_row(const Model& model, const DynamicsWorkspace& ws, const double* q, const double* v, const Sensor& sensor,
+                OutputRow& row) {
+  const bool rate = sensor.type == SensorType::tendon_velocity || sensor.type == SensorType::tendon_limit_velocity;
+  TendonState state;
+  tendon_state(model, ws, sensor.index, q, rate, state);
+
+  // The gap follows the length, or its opposite; the bound is a parameter.
+  double sign = 1;
+  if (sensor.type == SensorType::tendon_limit_position || sensor.type == SensorType::tendon_limit_velocity) {
+    sign = violated_tendon_limit(model, sensor.index, state.length).sign;
+    if (sign == 0) return;
+    if (!rate) {
+      row.tendon = sensor.index;
+      (sign > 0 ? row.dlower : row.dupper) = -sign;
+    }
+  }
+
+  for (int i = 0; i < state.num; ++i) {
+    (rate ? row.dv : row.dq).push_back({state.dof[i], sign * state.J[i]});
+    for (int j = 0; rate && state.turns && j < state.num; ++j)
+      row.dq.push_back({state.dof[j], sign * state.dJ[i][j] * v[state.dof[i]]});
+  }
+}
+
+/// Rows of a field, which is constant in the world: it turns against the frame.
+void magnetometer_rows(const Model& model, const DynamicsWorkspace& ws, const Sensor& sensor,
+                       std::vector<OutputRow>& rows) {
+  const FrameState at = frame_state(model, ws, sensor.frame);
+  for (int r = 0; r < 3; ++r) {
+    const double axis[3] = {at.rotation[r], at.rotation[3 + r], at.rotation[6 + r]};
+    FrameCovector a;
+    cross3(axis, sensor.field.data(), a.phi);
+    add_frame_term(model, ws, sensor.frame, at, a, rows[r]);
+  }
+}
+
+/// Rows of joint, tendon, limit and actuator sensors.
 void joint_rows(const Model& model, const DynamicsWorkspace& ws, const double* q, const double* v, const Sensor& sensor,
                 std::vector<OutputRow>& rows) {
   // The dofs themselves.
@@ -286,15 +363,8 @@ void joint_rows(const Model& model, const DynamicsWorkspace& ws, const double* q
     return;
   }
 
-  if (sensor.type == SensorType::tendon_length || sensor.type == SensorType::tendon_velocity) {
-    const bool rate = sensor.type == SensorType::tendon_velocity;
-    TendonState state;
-    tendon_state(model, ws, sensor.index, q, rate, state);
-    for (int i = 0; i < state.num; ++i) {
-      (rate ? rows[0].dv : rows[0].dq).push_back({state.dof[i], state.J[i]});
-      for (int j = 0; rate && state.turns && j < state.num; ++j)
-        rows[0].dq.push_back({state.dof[j], state.dJ[i][j] * v[state.dof[i]]});
-    }
+  if (sensor.type >= SensorType::tendon_length && sensor.type <= SensorType::tendon_limit_velocity) {
+    tendon_row(model, ws, q, v, sensor, rows[0]);
     return;
   }
 
@@ -447,7 +517,9 @@ void linearize_output(const Model& model, const DynamicsWorkspace& ws, const dou
     }
   } else if (sensor.type == SensorType::subtree_com || sensor.type == SensorType::subtree_velocity) {
     subtree_rows(model, ws, sensor, rows);
-  } else {
+  } else if (sensor.type == SensorType::magnetometer) {
+    magnetometer_rows(model, ws, sensor, rows);
+  } else if (sensor.type != SensorType::inside_site) {
     joint_rows(model, ws, q, v, sensor, rows);
   }
 

@@ -9,6 +9,8 @@
 // in the frame's own axes, as configurations do.
 #pragma once
 
+#include <array>
+#include <utility>
 #include <vector>
 
 #include "coulomb/sensors.hpp"
@@ -35,7 +37,15 @@ struct OutputRow {
   std::vector<Term> terms;
   std::vector<Entry> dq;
   std::vector<Entry> dv;
-  int joint = -1;  ///< whose limit moves the reading by these two numbers
+  /// A surface that is looked at: by the sizes of its geometry, or by some of its vertices, in its frame.
+  struct Surface {
+    int geometry;
+    double by_size[3];
+    std::vector<std::pair<int, std::array<double, 3>>> by_vertex;
+  };
+  std::vector<Surface> surfaces;
+  int tendon = -1;  ///< as joint
+  int joint = -1;   ///< whose limit moves the reading by these two numbers
   double dlower = 0;
   double dupper = 0;
 };

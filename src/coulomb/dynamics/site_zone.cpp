@@ -1,6 +1,7 @@
 #include "coulomb/dynamics/site_zone.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "coulomb/base/small_math.hpp"
@@ -84,6 +85,28 @@ bool ray_meets_zone(const Site& site, const double* p, const double* d) {
       for (int i = 0; i < 3; ++i)
         clip_slab(p[i], d[i], size[i], t);
       return !t.empty();
+    }
+  }
+  return false;
+}
+
+bool is_in_zone(const Site& site, const double* p) {
+  const double* size = site.size.data();
+  const double across = p[0] * p[0] + p[1] * p[1];
+  switch (site.zone) {
+    case ZoneType::sphere: return dot3(p, p) <= size[0] * size[0];
+    case ZoneType::cylinder: return across <= size[0] * size[0] && std::abs(p[2]) <= size[1];
+    case ZoneType::box: return std::abs(p[0]) <= size[0] && std::abs(p[1]) <= size[1] && std::abs(p[2]) <= size[2];
+    case ZoneType::capsule: {
+      // The segment along z, inflated.
+      const double beyond = std::max(0.0, std::abs(p[2]) - size[1]);
+      return across + beyond * beyond <= size[0] * size[0];
+    }
+    case ZoneType::ellipsoid: {
+      double sum = 0;
+      for (int i = 0; i < 3; ++i)
+        sum += p[i] * p[i] / (size[i] * size[i]);
+      return sum <= 1;
     }
   }
   return false;

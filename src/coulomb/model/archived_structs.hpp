@@ -19,9 +19,22 @@ void fields(Archive& archive, Site& x) {
 }
 
 template <class Archive>
+void fields(Archive& archive, GeometryGroup& x) {
+  auto& [of, index] = x;
+  archive(of, index);
+}
+
+template <class Archive>
+void fields(Archive& archive, ContactSelection& x) {
+  auto& [groups, reduction, num, fields] = x;
+  archive(groups, reduction, num, fields);
+}
+
+template <class Archive>
 void fields(Archive& archive, Sensor& x) {
-  auto& [name, type, frame, reference, index, geometries, cutoff] = x;
+  auto& [name, type, frame, reference, index, geometries, cutoff, contacts, field] = x;
   archive(name, type, frame, reference, index, geometries, cutoff);
+  if (archive.format() >= 9) archive(contacts, field);
 }
 
 template <class Archive>

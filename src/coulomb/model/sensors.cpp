@@ -20,7 +20,9 @@ constexpr Kind frame_kinds[] = {{"position", SensorType::position},
                                 {"orientation", SensorType::orientation},
                                 {"velocity", SensorType::velocity},
                                 {"angular_velocity", SensorType::angular_velocity}};
-constexpr Kind own_axes_kinds[] = {{"velocimeter", SensorType::velocimeter}, {"gyro", SensorType::gyro}};
+/// Not listed by output_names, for they say nothing new, or look at all geometries.
+constexpr Kind unlisted_frame_kinds[] = {
+    {"velocimeter", SensorType::velocimeter}, {"gyro", SensorType::gyro}, {"rangefinder", SensorType::rangefinder}};
 constexpr Kind frame_force_kinds[] = {{"accelerometer", SensorType::accelerometer},
                                       {"force", SensorType::interaction_force},
                                       {"torque", SensorType::interaction_torque}};
@@ -28,6 +30,8 @@ constexpr Kind joint_kinds[] = {{"joint_position", SensorType::joint_position},
                                 {"joint_velocity", SensorType::joint_velocity}};
 constexpr Kind tendon_kinds[] = {{"tendon_length", SensorType::tendon_length},
                                  {"tendon_velocity", SensorType::tendon_velocity}};
+constexpr Kind tendon_force_kinds[] = {{"tendon_actuator_force", SensorType::tendon_actuator_force},
+                                       {"tendon_limit_force", SensorType::tendon_limit_force}};
 constexpr Kind joint_force_kinds[] = {{"joint_limit_force", SensorType::joint_limit_force},
                                       {"joint_friction_force", SensorType::joint_friction_force}};
 constexpr Kind subtree_kinds[] = {{"subtree_com", SensorType::subtree_com},
@@ -113,8 +117,18 @@ int equality_size(const Equality& equality) {
 
 /// Of outputs that do not depend on a joint's or an equality's kind.
 bool is_scalar(SensorType type) {
-  if (type == SensorType::tendon_length || type == SensorType::tendon_velocity) return true;
-  return type >= SensorType::actuator_position && type <= SensorType::joint_limit_force;
+  if (type >= SensorType::actuator_position && type <= SensorType::joint_limit_force) return true;
+  return type >= SensorType::tendon_length && type <= SensorType::tendon_limit_force &&
+         type != SensorType::magnetometer;
+}
+
+/// Numbers that a contact sensor tells.
+int contact_size(const ContactSelection& of) {
+  using Field = ContactSelection::Field;
+  int size = 0;
+  for (std::uint32_t field = Field::found; field <= Field::tangent; field *= 2)
+    if (of.fields & field) size += field == Field::found || field == Field::distance ? 1 : 3;
+  return of.num * size;
 }
 
 /// Coordinates and dofs of a joint.
@@ -169,7 +183,10 @@ void find_contact_force(const Model& model, const std::string& element, Sensor& 
 
 }  // namespace
 
-bool is_force(SensorType type) { return type >= SensorType::touch && type <= SensorType::equality_force; }
+bool is_force(SensorType type) {
+  if (type >= SensorType::touch && type <= SensorType::equality_force) return true;
+  return type >= SensorType::tendon_actuator_force;
+}
 
 int sensor_size(const Model& model, const Sensor& sensor) {
   if (sensor.type == SensorType::joint_position) {
@@ -185,6 +202,7 @@ int sensor_tangent_size(const Model& model, const Sensor& sensor) {
     case SensorType::joint_velocity:
     case SensorType::joint_friction_force: return joint_velocity_size(model, sensor.index);
     case SensorType::equality_force: return equality_size(model.equalities[sensor.index]);
+    case SensorType::contact: return sensor.contacts ? contact_size(*sensor.contacts) : 0;
     default: return is_scalar(sensor.type) ? 1 : 3;
   }
 }
@@ -195,7 +213,10 @@ const char* sensor_unit(const Model& model, const Sensor& sensor) {
   const JointType joint = joint_kind ? model.joint_type[sensor.index] : JointType::hinge;
   switch (sensor.type) {
     case SensorType::position:
+    case SensorType::rangefinder:
+    case SensorType::distance:
     case SensorType::subtree_com: return "m";
+    case SensorType::inside_site:
     case SensorType::orientation:
     case SensorType::x_axis:
     case SensorType::y_axis:
@@ -219,14 +240,20 @@ const char* sensor_unit(const Model& model, const Sensor& sensor) {
     case SensorType::accelerometer: return "m/s^2";
     case SensorType::actuator_position:
     case SensorType::tendon_length:
+    case SensorType::tendon_limit_position:
     case SensorType::joint_limit_position: return "m or rad";
     case SensorType::actuator_velocity:
     case SensorType::tendon_velocity:
+    case SensorType::tendon_limit_velocity:
     case SensorType::joint_limit_velocity: return "m/s or rad/s";
     case SensorType::actuator_force:
     case SensorType::joint_actuator_force:
     case SensorType::joint_limit_force:
+    case SensorType::tendon_actuator_force:
+    case SensorType::tendon_limit_force:
     case SensorType::joint_friction_force: return "N or N m";
+    case SensorType::magnetometer: return "that of the field";
+    case SensorType::contact: return "1, N, N m, m";
     case SensorType::equality_force: {
       const EqualityType equality = model.equalities[sensor.index].type;
       return equality == EqualityType::connect ? "N" : equality == EqualityType::weld ? "N, N m" : "N or N m";
@@ -252,7 +279,7 @@ Sensor find_output(const Model& model, const std::string& name) {
   // Of a frame.
   out.name = name;
   const Kind* of_frame = find_kind(frame_kinds, kind);
-  if (!of_frame) of_frame = find_kind(own_axes_kinds, kind);
+  if (!of_frame) of_frame = find_kind(unlisted_frame_kinds, kind);
   if (!of_frame) of_frame = find_kind(frame_force_kinds, kind);
   if (of_frame) {
     const auto frame = find_frame(model, element);
@@ -264,7 +291,6 @@ Sensor find_output(const Model& model, const std::string& name) {
     return out;
   }
 
-  // Of a joint.
   // Forces of contacts.
   if (kind == "contact_force") {
     find_contact_force(model, element, out);
@@ -280,8 +306,11 @@ Sensor find_output(const Model& model, const std::string& name) {
     return out;
   }
 
-  if (const Kind* k = find_kind(tendon_kinds, kind)) {
-    out.type = k->type;
+  // Of a tendon.
+  const Kind* of_tendon = find_kind(tendon_kinds, kind);
+  if (!of_tendon) of_tendon = find_kind(tendon_force_kinds, kind);
+  if (of_tendon) {
+    out.type = of_tendon->type;
     out.index = find_element(name, "tendon", element, names_of(model.tendons));
     return out;
   }
@@ -319,8 +348,11 @@ Sensor find_output(const Model& model, const std::string& name) {
                                               "joint_friction_force",
                                               "equality_force",
                                               "actuator_force",
+                                              "tendon_actuator_force",
+                                              "tendon_limit_force",
                                               "velocimeter",
                                               "gyro",
+                                              "rangefinder",
                                               "accelerometer",
                                               "force",
                                               "torque",
@@ -389,6 +421,15 @@ std::vector<std::string> force_output_names(const Model& model) {
     add("equality_force", e.name);
   for (const Actuator& a : model.actuators)
     add("actuator_force", a.name);
+
+  // Tendons that actuators pull, or that have limits.
+  for (int t = 0; t < static_cast<int>(model.tendons.size()); ++t) {
+    const Tendon& tendon = model.tendons[t];
+    const bool is_pulled =
+        std::any_of(model.actuators.begin(), model.actuators.end(), [&](const Actuator& a) { return a.tendon == t; });
+    if (is_pulled) add("tendon_actuator_force", tendon.name);
+    if (tendon.limited) add("tendon_limit_force", tendon.name);
+  }
   return out;
 }
 

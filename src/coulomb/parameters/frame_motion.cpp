@@ -42,13 +42,29 @@ void add_twist(const Model& model, const DynamicsWorkspace& dynamics, const Cont
   }
 }
 
+/// Change of a row by the scalars of an item that change the shapes of surfaces.
+void add_surface_slopes(const OutputRow& row, const ParameterSet::Item& item, double* out) {
+  const auto add = [&](int scalar, double slope) {
+    if (scalar >= 0) out[item.first + scalar] += slope;
+  };
+  for (const OutputRow::Surface& surface : row.surfaces) {
+    if (item.element.index != surface.geometry) continue;
+    for (int k = 0; k < 3; ++k) {
+      add(item.kind->size_scalar(item.element, k), surface.by_size[k]);
+      for (const auto& [vertex, slope] : surface.by_vertex)
+        add(item.kind->vertex_scalar(item.element, vertex, k), slope[k]);
+    }
+  }
+}
+
 }  // namespace
 
 double row_change(const Model& model, const DynamicsWorkspace& dynamics, const OutputRow& row,
                   const FrameMotion& motion) {
-  // A joint's limit that moves.
-  double change =
-      row.joint >= 0 && row.joint == motion.joint ? motion.dlower * row.dlower + motion.dupper * row.dupper : 0.0;
+  // A limit of a joint or a tendon that moves.
+  const bool of_limit =
+      (row.joint >= 0 && row.joint == motion.joint) || (row.tendon >= 0 && row.tendon == motion.tendon);
+  double change = of_limit ? motion.dlower * row.dlower + motion.dupper * row.dupper : 0.0;
 
   const Spatial xi = load6(motion.xi);
   for (const OutputRow::Term& term : row.terms) {
@@ -85,6 +101,8 @@ void add_output_parameters(const Model& model, const DynamicsWorkspace& dynamics
     for (std::size_t k = 0; k < motions.size(); ++k)
       for (std::size_t r = 0; r < rows.size(); ++r)
         out[r * stride + item.first + k] += row_change(model, dynamics, rows[r], motions[k]);
+    for (std::size_t r = 0; r < rows.size(); ++r)
+      add_surface_slopes(rows[r], item, out + r * stride);
   }
 }
 

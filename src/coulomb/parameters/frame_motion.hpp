@@ -23,6 +23,7 @@ struct FrameMotion {
   int joint = -1;  ///< whose limits change
   double dlower = 0;
   double dupper = 0;
+  int tendon = -1;  ///< whose limits change, by the same two numbers
 };
 
 /// Change of an output's row.

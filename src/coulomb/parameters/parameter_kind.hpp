@@ -38,6 +38,9 @@ class ParameterKind {
                              std::vector<FrameMotion>&) const {}
   virtual void surface_motions(const Model&, const DynamicsWorkspace&, const Contact&, const ParameterElement&,
                                std::vector<ShapeMotion>&) const {}
+  /// Which of the scalars of a geometry's element is its size k, or is that coordinate (axis 0..2 of its frame) of a vertex; -1: none is.
+  virtual int size_scalar(const ParameterElement&, int /*k*/) const { return -1; }
+  virtual int vertex_scalar(const ParameterElement&, int /*vertex*/, int /*axis*/) const { return -1; }
 };
 
 /// Every kind, in the order in which parameters are listed.

@@ -5,6 +5,7 @@
 #include "coulomb/configuration.hpp"
 #include "coulomb/model/checks.hpp"
 #include "coulomb/parameters/frame_motion.hpp"
+#include "coulomb/parameters/shape_outputs.hpp"
 
 namespace coulomb {
 
@@ -15,11 +16,20 @@ void StateOutputs::move_to(const double* q, const double* v) {
   velocities(*model_, v, ws_);
 }
 
+void StateOutputs::linearize(const Sensor& sensor) {
+  if (is_of_shapes(sensor.type))
+    linearize_shape_output(*model_, ws_, sensor, rows_);
+  else
+    linearize_output(*model_, ws_, q_, v_, sensor, rows_);
+}
+
 void StateOutputs::read(const OutputSet& outputs, double* readings) const {
   for (const OutputSet::Item& item : outputs.items()) {
     // Forces belong to a step: at a state alone they read zero.
     if (is_force(item.sensor.type))
       readings[item.first] = 0;
+    else if (is_of_shapes(item.sensor.type))
+      read_shape_output(*model_, ws_, item.sensor, readings + item.first);
     else
       read_output(*model_, ws_, q_, v_, item.sensor, readings + item.first);
   }
@@ -34,7 +44,7 @@ void StateOutputs::columns(const OutputSet& outputs, double* by_q, double* by_v)
   // Each row of a reading's tangent is one row of the matrix.
   for (const OutputSet::Item& item : outputs.items()) {
     if (is_force(item.sensor.type)) continue;
-    linearize_output(*model_, ws_, q_, v_, item.sensor, rows_);
+    linearize(item.sensor);
     for (std::size_t r = 0; r < rows_.size(); ++r) {
       const std::size_t offset = (item.first_tangent + r) * nv;
       add_output_row(*model_, ws_, rows_[r], 1, by_q + offset, by_v + offset);
@@ -47,7 +57,7 @@ void StateOutputs::parameter_columns(const OutputSet& outputs, const ParameterSe
   std::fill_n(by_parameters, outputs.tangent_size() * size, 0.0);
   for (const OutputSet::Item& item : outputs.items()) {
     if (is_force(item.sensor.type)) continue;
-    linearize_output(*model_, ws_, q_, v_, item.sensor, rows_);
+    linearize(item.sensor);
     add_output_parameters(*model_, ws_, rows_, set, by_parameters + item.first_tangent * size, set.size());
   }
 }
@@ -56,7 +66,7 @@ void StateOutputs::vjp(const OutputSet& outputs, const double* w, double* dq, do
                        double* dparameters) {
   for (const OutputSet::Item& item : outputs.items()) {
     if (is_force(item.sensor.type)) continue;
-    linearize_output(*model_, ws_, q_, v_, item.sensor, rows_);
+    linearize(item.sensor);
 
     // Its rows by q and by v, weighted.
     const double* weights = w + item.first_tangent;

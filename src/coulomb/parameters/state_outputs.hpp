@@ -28,6 +28,9 @@ class StateOutputs {
            double* dparameters);
 
  private:
+  /// rows_ of a sensor that is no force.
+  void linearize(const Sensor& sensor);
+
   const Model* model_;
   DynamicsWorkspace ws_;
   const double* q_ = nullptr;

@@ -312,6 +312,17 @@ const char* sensor_type(int type) {
     case mjSENS_JOINTLIMITPOS: return "jointlimitpos";
     case mjSENS_JOINTLIMITVEL: return "jointlimitvel";
     case mjSENS_JOINTLIMITFRC: return "jointlimitfrc";
+    case mjSENS_TENDONLIMITPOS: return "tendonlimitpos";
+    case mjSENS_TENDONLIMITVEL: return "tendonlimitvel";
+    case mjSENS_TENDONLIMITFRC: return "tendonlimitfrc";
+    case mjSENS_RANGEFINDER: return "rangefinder";
+    case mjSENS_MAGNETOMETER: return "magnetometer";
+    case mjSENS_GEOMDIST: return "geomdist";
+#if mjVERSION_HEADER >= 335
+    case mjSENS_TENDONACTFRC: return "tendonactfrc";
+    case mjSENS_INSIDESITE: return "insidesite";
+    case mjSENS_CONTACT: return "contact";
+#endif
     case mjSENS_TOUCH: return "touch";
     case mjSENS_ACCELEROMETER: return "accelerometer";
     case mjSENS_FORCE: return "force";
@@ -332,6 +343,9 @@ void copy_sites_and_sensors(const mjModel& m, Copier& c, MujocoArrays& out) {
   COULOMB_INTEGERS(sensor_objid, m.nsensor);
   COULOMB_INTEGERS(sensor_reftype, m.nsensor);
   COULOMB_INTEGERS(sensor_refid, m.nsensor);
+#if mjVERSION_HEADER >= 335
+  COULOMB_INTEGERS(sensor_intprm, mjNSENS * m.nsensor);
+#endif
   COULOMB_REALS(sensor_cutoff, m.nsensor);
 #if mjVERSION_HEADER >= 4000000
   COULOMB_REALS(sensor_delay, m.nsensor);
@@ -390,6 +404,7 @@ void copy_options_and_names(const mjModel& m, Copier& c) {
   c.reals("opt_viscosity", &o.viscosity, 1);
   c.reals("opt_wind", o.wind, 3);
   c.reals("opt_impratio", &o.impratio, 1);
+  c.reals("opt_magnetic", o.magnetic, 3);
 
   // Names.
   c.names("body", m.name_bodyadr, m.nbody);

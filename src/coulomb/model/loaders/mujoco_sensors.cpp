@@ -1,6 +1,7 @@
 // Compiled MuJoCo arrays to SceneParts: sites, and the sensors that are functions of a state or of the last step's forces. The others
 // are listed in `ignored`.
 #include <algorithm>
+#include <optional>
 
 #include "coulomb/model/loaders/mujoco_fields.hpp"
 
@@ -39,6 +40,15 @@ constexpr Translation translations[] = {{"framepos", SensorType::position},
                                         {"jointlimitpos", SensorType::joint_limit_position},
                                         {"jointlimitvel", SensorType::joint_limit_velocity},
                                         {"jointlimitfrc", SensorType::joint_limit_force},
+                                        {"tendonactfrc", SensorType::tendon_actuator_force},
+                                        {"tendonlimitpos", SensorType::tendon_limit_position},
+                                        {"tendonlimitvel", SensorType::tendon_limit_velocity},
+                                        {"tendonlimitfrc", SensorType::tendon_limit_force},
+                                        {"rangefinder", SensorType::rangefinder},
+                                        {"magnetometer", SensorType::magnetometer},
+                                        {"insidesite", SensorType::inside_site},
+                                        {"geomdist", SensorType::distance},
+                                        {"contact", SensorType::contact},
                                         {"touch", SensorType::touch},
                                         {"accelerometer", SensorType::accelerometer},
                                         {"force", SensorType::interaction_force},
@@ -86,6 +96,91 @@ bool translate_frame(const MujocoFields& f, int type, int id, const SceneParts& 
   }
 }
 
+/// Is the sensor of a tendon?
+bool is_of_tendon(SensorType type) {
+  switch (type) {
+    case SensorType::tendon_length:
+    case SensorType::tendon_velocity:
+    case SensorType::tendon_limit_position:
+    case SensorType::tendon_limit_velocity:
+    case SensorType::tendon_actuator_force:
+    case SensorType::tendon_limit_force: return true;
+    default: return false;
+  }
+}
+
+/// What MuJoCo's object stands for; a geometry that was left out: nothing.
+GeometryGroup group_of(const MujocoFields& f, int object, int id, const SceneParts& parts) {
+  using Of = GeometryGroup::Of;
+  switch (object) {
+    case object_body: return {Of::body, id};
+    case object_xbody: return {Of::subtree, id};
+    case object_geom: {
+      const int geometry = geometry_frame(f, id, parts).geometry;
+      return {geometry < 0 ? Of::none : Of::geometry, geometry};
+    }
+    default: return {};
+  }
+}
+
+/// Both groups, of the object and of the reference.
+void translate_groups(const MujocoFields& f, int i, const SceneParts& parts, Sensor& out) {
+  out.contacts.emplace();
+  out.contacts->groups = {group_of(f, f.integer("sensor_objtype", i), f.integer("sensor_objid", i), parts),
+                          group_of(f, f.integer("sensor_reftype", i), f.integer("sensor_refid", i), parts)};
+}
+
+/// A height field on the group's body, or the group itself: MuJoCo has no distances to it.
+bool has_surface(const SceneParts& parts, const GeometryGroup& group) {
+  for (std::size_t g = 0; g < parts.geometries.size(); ++g) {
+    const GeometryPart& part = parts.geometries[g];
+    const bool is_its =
+        group.of == GeometryGroup::Of::geometry ? static_cast<int>(g) == group.index : part.body == group.index;
+    if (is_its && part.type == ShapeType::surface) return true;
+  }
+  return false;
+}
+
+/// The i-th sensor's parameter k.
+int parameter(const MujocoFields& f, int i, int k) { return f.integer("sensor_intprm", 3 * i + k, 0); }
+
+/// False: some of its numbers are not known here.
+bool translate_contact(const MujocoFields& f, int i, const SceneParts& parts, Sensor& out) {
+  translate_groups(f, i, parts, out);
+  ContactSelection& of = *out.contacts;
+  of.fields = static_cast<std::uint32_t>(parameter(f, i, 0));
+  of.reduction = static_cast<ContactReduction>(parameter(f, i, 1));
+  of.num = parameter(f, i, 2);
+  const bool in_site = f.integer("sensor_objtype", i) == object_site;
+  out.index = in_site ? f.integer("sensor_objid", i) : -1;
+  return of.fields < 2 * ContactSelection::tangent;
+}
+
+/// Sensors that look at geometries, at a zone or at a field; nothing for the others. False: it is not known here.
+std::optional<bool> translate_special(const MujocoFields& f, int i, const SceneParts& parts, Sensor& out) {
+  const int object = f.integer("sensor_objtype", i);
+  const int id = f.integer("sensor_objid", i);
+  switch (out.type) {
+    case SensorType::contact: return translate_contact(f, i, parts, out);
+    case SensorType::distance:
+      translate_groups(f, i, parts, out);
+      return !has_surface(parts, out.contacts->groups[0]) && !has_surface(parts, out.contacts->groups[1]);
+    case SensorType::magnetometer:
+      out.field = f.row<3>("opt_magnetic", 0);
+      return translate_frame(f, object, id, parts, out.frame);
+    case SensorType::inside_site:
+      out.index = f.integer("sensor_refid", i);
+      return translate_frame(f, object, id, parts, out.frame);
+    case SensorType::rangefinder: {
+      // Its distance alone, and not through the pixels of a camera.
+      constexpr int distance_alone = 1;
+      const bool known = !f.has("sensor_intprm") || parameter(f, i, 0) == distance_alone;
+      return known && object == object_site && translate_frame(f, object, id, parts, out.frame);
+    }
+    default: return std::nullopt;
+  }
+}
+
 /// False: the sensor is of no type that is known here.
 bool translate_sensor(const MujocoFields& f, int i, const SceneParts& parts, Sensor& out) {
   // Its type, by name: numbers differ between versions.
@@ -99,6 +194,8 @@ bool translate_sensor(const MujocoFields& f, int i, const SceneParts& parts, Sen
   out.name = f.name("sensor", i);
   out.type = found->type;
   out.cutoff = f.real("sensor_cutoff", i, 0);
+
+  if (const auto known = translate_special(f, i, parts, out)) return *known;
 
   // Sensors of forces take a frame alone.
   if (out.type >= SensorType::accelerometer && out.type <= SensorType::interaction_torque)
@@ -118,7 +215,7 @@ bool translate_sensor(const MujocoFields& f, int i, const SceneParts& parts, Sen
 
   // All others belong to a joint, a tendon, an actuator or a body.
   out.index = id;
-  if (out.type == SensorType::tendon_length || out.type == SensorType::tendon_velocity) {
+  if (is_of_tendon(out.type)) {
     out.index = tendon_index(f, id, "sensor '" + out.name + "'");
   }
   if (types->second[i] == "ballquat") {

@@ -15,7 +15,7 @@ namespace {
 constexpr JointType last_joint_type = JointType::hinge;
 constexpr ShapeType last_shape_type = ShapeType::surface;
 constexpr EqualityType last_equality_type = EqualityType::tendon;
-constexpr SensorType last_sensor_type = SensorType::tendon_velocity;
+constexpr SensorType last_sensor_type = SensorType::contact;
 constexpr ZoneType last_zone_type = ZoneType::box;
 
 /// How many bytes the character at `at` has; 0 where none begins: UTF-8 has one way to write each, and none for halves of pairs.
@@ -385,7 +385,31 @@ class Checker {
       geometries_of(what, sensor.geometries);
       checks::finite(what + " cutoff", &sensor.cutoff, 1);
       index(what + " index", sensor.index, -1, last_of(sensor.type));
+      checks::finite(what + " field", sensor.field.data(), 3);
+      contacts_of(what, sensor);
     }
+  }
+
+  /// Groups, numbers and fields of contacts, or the groups of a distance.
+  void contacts_of(const std::string& what, const Sensor& sensor) const {
+    const bool has_groups = sensor.type == SensorType::contact || sensor.type == SensorType::distance;
+    if (has_groups && !sensor.contacts) checks::fail(what + " contacts", "are missing: say which groups it looks at");
+    if (!sensor.contacts) return;
+    const ContactSelection& of = *sensor.contacts;
+    for (const GeometryGroup& group : of.groups) {
+      const bool of_geometry = group.of == GeometryGroup::Of::geometry;
+      const bool of_body = group.of == GeometryGroup::Of::body || group.of == GeometryGroup::Of::subtree;
+      if (group.of > GeometryGroup::Of::none) checks::fail(what + " group", "unknown value of its enumeration");
+      if (of_geometry) index(what + " group", group.index, 0, last_geometry());
+      if (of_body) index(what + " group", group.index, 0, last_body());
+    }
+    if (of.reduction > ContactReduction::net) checks::fail(what + " reduction", "unknown value of its enumeration");
+    constexpr int most = 1000;
+    if (of.num < 1 || of.num > most)
+      checks::fail(what + " num", std::to_string(of.num) + " is not in 1 .. " + std::to_string(most));
+    constexpr std::uint32_t all_fields = 2 * ContactSelection::tangent - 1;
+    if (of.fields == 0 || of.fields > all_fields)
+      checks::fail(what + " fields", std::to_string(of.fields) + " has no field, or one that is not known");
   }
 
   void pinocchio_maps() const {
@@ -616,7 +640,13 @@ class Checker {
       case SensorType::actuator_velocity:
       case SensorType::actuator_force: return static_cast<int>(parts_.actuators.size()) - 1;
       case SensorType::tendon_length:
-      case SensorType::tendon_velocity: return last_tendon();
+      case SensorType::tendon_velocity:
+      case SensorType::tendon_limit_position:
+      case SensorType::tendon_limit_velocity:
+      case SensorType::tendon_actuator_force:
+      case SensorType::tendon_limit_force: return last_tendon();
+      case SensorType::contact:
+      case SensorType::inside_site:
       case SensorType::touch: return static_cast<int>(parts_.sites.size()) - 1;
       case SensorType::equality_force: return static_cast<int>(parts_.equalities.size()) - 1;
       default: return last_joint();

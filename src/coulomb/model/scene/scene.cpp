@@ -74,9 +74,23 @@ void shift_sensors(SceneParts& p, const SceneParts& base, int bodies, int joints
       case SensorType::actuator_position:
       case SensorType::actuator_velocity:
       case SensorType::actuator_force: s.index += static_cast<int>(base.actuators.size()); break;
+      case SensorType::inside_site: s.index += static_cast<int>(base.sites.size()); break;
+      case SensorType::contact: s.index += s.index >= 0 ? static_cast<int>(base.sites.size()) : 0; break;
       case SensorType::tendon_length:
-      case SensorType::tendon_velocity: s.index += static_cast<int>(base.tendons.size()); break;
+      case SensorType::tendon_velocity:
+      case SensorType::tendon_limit_position:
+      case SensorType::tendon_limit_velocity:
+      case SensorType::tendon_actuator_force:
+      case SensorType::tendon_limit_force: s.index += static_cast<int>(base.tendons.size()); break;
       default: s.index += joints;
+    }
+
+    // Its groups mean a geometry or a body.
+    if (!s.contacts) continue;
+    for (GeometryGroup& group : s.contacts->groups) {
+      if (group.of == GeometryGroup::Of::geometry) group.index += geometries;
+      const bool of_body = group.of == GeometryGroup::Of::body || group.of == GeometryGroup::Of::subtree;
+      if (of_body && group.index > 0) group.index += bodies;
     }
   }
 }

@@ -51,6 +51,9 @@ class HeightsKind : public ParameterKind {
     add_surface_sides(context, e.index,
                       [&](int vertex, int axis) { return axis == 2 && vertex < e.size ? &out[vertex] : nullptr; });
   }
+  int vertex_scalar(const ParameterElement& e, int vertex, int axis) const override {
+    return axis == 2 && vertex < e.size ? vertex : -1;
+  }
   void surface_motions(const Model& model, const DynamicsWorkspace& dynamics, const Contact& contact,
                        const ParameterElement& e, std::vector<ShapeMotion>& out) const override {
     if (contact.geometry_a != e.index && contact.geometry_b != e.index) return;

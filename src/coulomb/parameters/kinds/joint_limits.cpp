@@ -155,6 +155,14 @@ class TendonLimitsKind : public ParameterKind {
       out[upper].rows.push_back({row.row, upper ? row.dbias_dphi : -row.dbias_dphi});
     }
   }
+  void frame_motions(const Model&, const DynamicsWorkspace&, const ParameterElement& e,
+                     std::vector<FrameMotion>& out) const override {
+    out.resize(2);
+    for (FrameMotion& motion : out)
+      motion.tendon = e.index;
+    out[0].dlower = 1;
+    out[1].dupper = 1;
+  }
 };
 
 /// tendon_stiffness/<tendon>, tendon_damping/<tendon>, tendon_friction/<tendon>, tendon_armature/<tendon>, of tendons that have one.

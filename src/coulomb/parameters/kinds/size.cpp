@@ -58,6 +58,7 @@ class SizeKind : public ParameterKind {
       }
     }
   }
+  int size_scalar(const ParameterElement& e, int k) const override { return k < e.size ? k : -1; }
   void surface_motions(const Model& model, const DynamicsWorkspace& dynamics, const Contact& contact,
                        const ParameterElement& e, std::vector<ShapeMotion>& out) const override {
     if (contact.geometry_a != e.index && contact.geometry_b != e.index) return;

@@ -133,6 +133,7 @@ class VerticesKind : public ParameterKind {
       }
     }
   }
+  int vertex_scalar(const ParameterElement&, int vertex, int axis) const override { return 3 * vertex + axis; }
   void surface_motions(const Model& model, const DynamicsWorkspace& dynamics, const Contact& contact,
                        const ParameterElement& e, std::vector<ShapeMotion>& out) const override {
     if (contact.geometry_a != e.index && contact.geometry_b != e.index) return;

@@ -90,30 +90,31 @@ void ForceOutputs::add_contact_force(const Sensor& sensor) {
   }
 }
 
-/// Of a spring: force(phi, coefficient . v), with both functions of x1.
-void ForceOutputs::add_limit(int joint, Scalar& out) {
+/// Of a joint, or of a tendon (joint = -1).
+void ForceOutputs::add_limit(int joint, int tendon, Scalar& out) {
   const StepRecord& r = *record_;
-  const auto of_joint = [&](const ConstraintRows& rows, const DofRow& row) {
-    return rows.blocks[row.block].type == BlockType::limit && row.tendon < 0 && row.spring < 0 &&
-           model_->dof_joint[row.dof[0]] == joint;
+  const auto is_its = [&](const ConstraintRows& rows, const DofRow& row) {
+    if (rows.blocks[row.block].type != BlockType::limit || row.spring >= 0 || row.tendon != tendon) return false;
+    return tendon >= 0 || model_->dof_joint[row.dof[0]] == joint;
   };
 
   // Hard: the impulse of the row.
   if (!found_at_end()) {
     for (const DofRow& row : r.rows.dof_rows)
-      if (of_joint(r.rows, row)) {
+      if (is_its(r.rows, row)) {
         out.impulses.push_back({row.row, 1});
       }
     return;
   }
 
-  // A spring, with derivatives by the next state and by the limits.
+  // A spring, force(phi, coefficient . v), with derivatives by the next state and by the limits.
   const double* v = r.v_next.data();
   springs();
   out.at_end = true;
   out.limit_joint = joint;
+  out.limit_tendon = tendon;
   for (const DofRow& row : springs_.rows.dof_rows) {
-    if (!of_joint(springs_.rows, row)) continue;
+    if (!is_its(springs_.rows, row)) continue;
     out.value += springs_.force[row.row];
     const double by_phi = springs_.dforce_dphi[row.row];
     const double by_rate = springs_.dforce_drate[row.row];
@@ -124,7 +125,7 @@ void ForceOutputs::add_limit(int joint, Scalar& out) {
     }
 
     // phi = upper - q, or range - angle; else q - lower.
-    const bool upper = row.num > 1 || row.coefficient[0] < 0;
+    const bool upper = is_upper_limit(springs_.rows.keys[row.block]);
     (upper ? out.dupper : out.dlower) += upper ? by_phi : -by_phi;
   }
 }

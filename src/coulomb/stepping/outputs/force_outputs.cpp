@@ -30,6 +30,8 @@ StepForce force_of(const Sensor& sensor) {
     case SensorType::joint_limit_force:
     case SensorType::contact_force:
     case SensorType::joint_friction_force:
+    case SensorType::tendon_limit_force:
+    case SensorType::contact:
     case SensorType::equality_force: return StepForce::constraint;
     case SensorType::interaction_force:
     case SensorType::interaction_torque: return StepForce::balance;
@@ -177,6 +179,12 @@ bool ForceOutputs::add_joint_actuators(int joint, Scalar& out) {
   return at_limit;
 }
 
+/// What the actuators of a tendon pull with, together.
+void ForceOutputs::add_tendon_actuators(int tendon, Scalar& out) {
+  for (int k = 0; k < model_->nu; ++k)
+    if (model_->actuators[k].tendon == tendon) add_actuator(k, 1, out);
+}
+
 /// The numbers of a sensor, with all that moves them, in scalars_.
 void ForceOutputs::scalars(const Sensor& sensor) {
   scalars_.assign(sensor_tangent_size(*model_, sensor), Scalar{});
@@ -189,8 +197,11 @@ void ForceOutputs::scalars(const Sensor& sensor) {
     case SensorType::actuator_force: add_actuator(sensor.index, 1, out); break;
     case SensorType::joint_actuator_force: constant = add_joint_actuators(sensor.index, out); break;
     case SensorType::touch: add_touch(model_->sites[sensor.index], out); break;
-    case SensorType::joint_limit_force: add_limit(sensor.index, out); break;
+    case SensorType::tendon_actuator_force: add_tendon_actuators(sensor.index, out); break;
+    case SensorType::tendon_limit_force: add_limit(-1, sensor.index, out); break;
+    case SensorType::joint_limit_force: add_limit(sensor.index, -1, out); break;
     case SensorType::contact_force: add_contact_force(sensor); break;
+    case SensorType::contact: add_contact_sensor(sensor); break;
     case SensorType::joint_friction_force: add_dry_friction(sensor.index); break;
     case SensorType::equality_force: add_equality(sensor.index); break;
     case SensorType::accelerometer:
@@ -203,9 +214,9 @@ void ForceOutputs::scalars(const Sensor& sensor) {
     close(s);
 
     // At a limit of the sensor nothing moves it either.
-    constant = constant || is_clamped(sensor, s.value);
+    const bool is_held = constant || is_clamped(sensor, s.value);
     s.value = clamp_reading(sensor, s.value);
-    if (!constant) continue;
+    if (!is_held) continue;
     const double value = s.value;
     s = Scalar{};
     s.value = value;
@@ -222,6 +233,7 @@ void ForceOutputs::close(Scalar& s) const {
   }
   s.value += of_impulses;
   for (Scalar::Turn& turn : s.turns) {
+    if (!turn.of_impulses) continue;
     for (int i = 0; i < 3; ++i) {
       turn.by_normal[i] /= h;
       turn.by_point[i] /= h;
@@ -264,7 +276,7 @@ void ForceOutputs::add_turns(const Scalar& s, double weight, const ParameterSet*
     change.assign(model_->nv, ContactChange{});
     add_contact_columns(*model_, where_found(), contact, motion, change.data());
     const auto moved = [&](const ContactChange& c) {
-      return weight * (dot3(turn.by_normal, c.normal) + dot3(turn.by_point, c.point));
+      return weight * (dot3(turn.by_normal, c.normal) + dot3(turn.by_point, c.point) + turn.by_depth * c.depth);
     };
     for (int d = 0; d < model_->nv; ++d)
       by_q[d] += moved(change[d]);
@@ -311,12 +323,14 @@ void ForceOutputs::add_parameters(const Sensor& sensor, const Scalar& s, double 
         }
     }
 
-    // Limits of joints are springs on the way to a bound.
-    if (s.limit_joint < 0 || !is_kind(item, "joint_limits")) continue;
+    // Limits are springs on the way to a bound.
+    const bool of_limit = (s.limit_joint >= 0 && is_kind(item, "joint_limits")) ||
+                          (s.limit_tendon >= 0 && is_kind(item, "tendon_limits"));
+    if (!of_limit) continue;
     std::vector<FrameMotion> motions;
     item.kind->frame_motions(*model_, where_found(), item.element, motions);
     for (std::size_t k = 0; k < motions.size(); ++k)
-      if (motions[k].joint == s.limit_joint)
+      if (motions[k].joint == s.limit_joint && motions[k].tendon == s.limit_tendon)
         parameters[item.first + k] += weight * (s.dlower * motions[k].dlower + s.dupper * motions[k].dupper);
   }
 }

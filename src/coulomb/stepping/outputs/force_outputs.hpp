@@ -55,6 +55,8 @@ class ForceOutputs {
       int contact;  ///< index into record.collision.contacts
       double by_normal[3];
       double by_point[3] = {0, 0, 0};
+      double by_depth = 0;
+      bool of_impulses = true;  ///< divided by the time step
     };
     std::vector<Turn> turns;
 
@@ -73,6 +75,7 @@ class ForceOutputs {
     std::vector<std::pair<int, double>> kds;
     std::vector<std::pair<int, double>> dry_frictions;
     int limit_joint = -1;
+    int limit_tendon = -1;
     double dlower = 0;
     double dupper = 0;
     double timestep = 0;
@@ -86,10 +89,19 @@ class ForceOutputs {
   void add_actuator_parameter(const Scalar& s, const ParameterSet::Item& item, double weight, double* parameters) const;
   void add_touch(const Site& site, Scalar& out);
   void add_contact_force(const Sensor& sensor);
+  struct SeenContact;
+  struct ContactGradient;
+  void add_contact_sensor(const Sensor& sensor);
+  void find_contacts(const Sensor& sensor, std::vector<SeenContact>& out);
+  bool lies_in(const Site& site, const double* point);
+  void follow_contact(const SeenContact& seen, const ContactGradient& g, Scalar& out) const;
+  int tell_contact(const SeenContact& seen, std::uint32_t field, int num_found, Scalar* out) const;
+  int tell_net(const std::vector<SeenContact>& seen, std::uint32_t field, Scalar* out) const;
   void turn_by_normal(const BodyRows& b, const double* c, double scale, double* by_normal) const;
   double add_actuator(int k, double scale, Scalar& out);
   void add_slopes(int k, const ActuatorForce& a, double scale, Scalar& out) const;
-  void add_limit(int joint, Scalar& out);
+  void add_limit(int joint, int tendon, Scalar& out);
+  void add_tendon_actuators(int tendon, Scalar& out);
   void add_dry_friction(int joint);
   void add_motion(const Sensor& sensor);
   void shift_by_spin(const Sensor& sensor);

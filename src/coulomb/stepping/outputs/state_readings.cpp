@@ -1,6 +1,12 @@
 // Outputs of a state that a user gives: checked input in front of StateOutputs.
+#include <limits>
+
+#include "coulomb/base/small_math.hpp"
 #include "coulomb/configuration.hpp"
+#include "coulomb/dynamics/dynamics.hpp"
+#include "coulomb/model/checks.hpp"
 #include "coulomb/outputs.hpp"
+#include "coulomb/parameters/shape_outputs.hpp"
 #include "coulomb/parameters/state_outputs.hpp"
 
 namespace coulomb {
@@ -25,6 +31,30 @@ std::vector<double> output_readings(const Model& model, const std::vector<double
   std::vector<double> out(outputs.size());
   at.read(outputs, out.data());
   return out;
+}
+
+RayHit ray(const Model& model, const std::vector<double>& q, const std::array<double, 3>& point,
+           const std::array<double, 3>& direction, int excluded_body) {
+  check_vector(q, model.nq, "q");
+  check_configuration(model, q.data(), "q");
+  checks::finite("point", point.data(), 3);
+  checks::finite("direction", direction.data(), 3);
+  const double length = norm3(direction.data());
+  if (!(length > 0)) checks::fail("direction", "its length is zero: give a vector that points somewhere");
+  if (excluded_body < -1 || excluded_body >= model.num_bodies)
+    checks::fail("excluded_body", std::to_string(excluded_body) + " is none of the model's " +
+                                      std::to_string(model.num_bodies) + " bodies; -1 excludes none");
+
+  Ray along;
+  copy3(point.data(), along.origin);
+  for (int i = 0; i < 3; ++i)
+    along.direction[i] = direction[i] / length;
+  DynamicsWorkspace at(model);
+  kinematics(model, q.data(), at);
+  const std::vector<double> still(model.nv, 0.0);
+  velocities(model, still.data(), at);
+  const SurfaceHit hit = cast_ray(model, at, along, std::numeric_limits<double>::infinity(), excluded_body);
+  return {hit.geometry, hit.t, {hit.normal[0], hit.normal[1], hit.normal[2]}};
 }
 
 std::vector<double> output_jacobian(const Model& model, const std::vector<double>& q, const std::vector<double>& v,
