@@ -31,7 +31,8 @@ struct RayHit {
   std::array<double, 3> normal{};  ///< unit, world: outwards from the geometry
 };
 /// The first geometry that a ray from `point` along `direction` (world, any length but zero) meets at q, those of one body left out (-1:
-/// none). Rays that begin in a geometry meet its surface from within; those of half-spaces and faces that they leave do not count.
+/// none). A ray that begins in a geometry meets its surface from within; half-spaces are met from outside alone. Throws
+/// std::invalid_argument naming the argument.
 RayHit ray(const Model& model, const std::vector<double>& q, const std::array<double, 3>& point,
            const std::array<double, 3>& direction, int excluded_body = -1);
 

@@ -117,8 +117,8 @@ struct Sensor {
 
   double cutoff = 0;  ///< > 0: readings are clamped to +-cutoff (forces of contacts and limits: from above)
 
-  std::optional<ContactSelection>
-      contacts;                   ///< of contact; distance: its groups (index: -1, or the site that contacts lie in)
+  /// contact: which, and what of them (index: the site that they lie in, or -1); distance: its groups.
+  std::optional<ContactSelection> contacts;
   std::array<double, 3> field{};  ///< magnetometer: world axes, any unit
 };
 

@@ -248,3 +248,21 @@ def test_a_cutoff_clamps_each_component_by_itself():
     assert sim.output("sensor/a") == pytest.approx([5, 0, 0], abs=1e-9)
     J = sim.derivatives().output("sensor/a", "tau")
     assert J == pytest.approx(np.array([[0, 0], [0, 0], [0, 0.5]]), abs=1e-9)
+
+
+def test_of_a_batch():
+    model, _, q, v, u = start()
+    names = names_of(model)
+    random = np.random.default_rng(5)
+    V = v + 0.01 * random.normal(size=(3, model.nv))
+    batch = coulomb.BatchSimulator(model, num_envs=3, tolerance=1e-14)
+    batch.step(np.tile(q, (3, 1)), V, np.tile(u, (3, 1)))
+    W = {name: random.normal(size=(3, model.outputs()[name].tangent_size)) for name in names}
+    g = batch.vjp(outputs=W)
+    for i in range(3):
+        sim = coulomb.Simulator(model, tolerance=1e-14)
+        sim.step(q, V[i], u)
+        for name in names:
+            assert batch.output(name)[i] == pytest.approx(sim.output(name), rel=1e-9, abs=1e-9)
+        own = sim.vjp(outputs={name: W[name][i] for name in names})
+        assert np.asarray(g.v)[i] == pytest.approx(own.v, rel=1e-7, abs=1e-7 * np.abs(own.v).max())

@@ -60,7 +60,7 @@ def test_refused(case):
 
 
 LISTED = {
-    "sensor": (dict(after='<sensor><magnetometer site="s"/></sensor>'), "1 sensors (magnetometer)"),
+    "sensor": (dict(after="<sensor><clock/></sensor>"), "1 sensors (clock)"),
     "delay": (
         dict(after='<sensor><gyro site="s" delay="0.01" nsample="3"/></sensor>'),
         "delay or interval of 1 sensors",
