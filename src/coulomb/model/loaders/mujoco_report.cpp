@@ -100,7 +100,7 @@ void report_margins(const MujocoFields& f, SceneParts& parts) {
 }
 
 /// What stays exact in a model that is as soft as its file.
-void report_rigid(const MujocoFields& f, SceneParts& parts) {
+void report_rigid(SceneParts& parts) {
   const auto stay = [&](int n, const std::string& what, const std::string& how) {
     if (n > 0) parts.deviate("solref and solimp of " + std::to_string(n) + " " + what + ": " + how);
   };
@@ -142,7 +142,7 @@ void report_unsupported(const MujocoFields& f, SceneParts& parts) {
 
   // Softness of contacts and joints.
   if (f.soft())
-    report_rigid(f, parts);
+    report_rigid(parts);
   else
     report_exact(f, parts);
 
