@@ -415,12 +415,6 @@ REFUSED = {
         '<tendon><spatial name="t" stiffness="1"><site site="w"/><site site="s"/></spatial></tendon></mujoco>',
         "tendon 't' has 17 degrees of freedom; with 1 .. 16 it is supported",
     ),
-    "an actuator between two robots": (
-        ROPE.format(gravity=0, floor="", tendon="").replace(
-            "</mujoco>", '<actuator><motor tendon="rope"/></actuator></mujoco>'
-        ),
-        "tendon 'rope' ties joints of several robots",
-    ),
     "nothing that moves": (
         '<mujoco><worldbody><site name="a"/><site name="b" pos="1 0 0"/><body><joint/><geom size=".1"/></body></worldbody>'
         '<tendon><spatial name="t" stiffness="1"><site site="a"/><site site="b"/></spatial></tendon></mujoco>',
@@ -433,18 +427,6 @@ REFUSED = {
 def test_what_is_refused(document, message):
     with pytest.raises(ValueError, match=message):
         coulomb.load(document)
-
-
-def test_arms_on_one_pedestal_are_several_robots():
-    """Bodies that hang on one fixed body move by themselves: nothing couples their forces."""
-    arm = '<body pos="{0} 0 0"><joint name="{1}" axis="0 1 0"/><geom size=".1" mass="1"/></body>'
-    text = (
-        f'<mujoco><worldbody><body name="pedestal" pos="0 0 1">{arm.format(0.5, "l")}{arm.format(-0.5, "r")}</body></worldbody><tendon>'
-        '<fixed name="t"><joint joint="l" coef="1"/><joint joint="r" coef="-2"/></fixed></tendon>'
-        '<actuator><position tendon="t" kp="3"/></actuator></mujoco>'
-    )
-    with pytest.raises(ValueError, match="tendon 't' ties joints of several robots"):
-        coulomb.load(text)
 
 
 STRETCHED = """<mujoco><option timestep=".002"/><worldbody><site name="w"/>

@@ -160,12 +160,3 @@ def test_placements_at_one_end_are_refused():
     rng = np.random.default_rng(4)
     check = coulomb.check_gradients(sim, *random_state(both_ends, rng), wrt=["joint_placement/ball"], tolerance=2e-6)
     assert check.passed, check.errors
-
-
-def test_two_robots_are_refused():
-    text = refsite("world", "force").replace(
-        "</worldbody>",
-        '<body name="other" pos="1 0 0"><freejoint/><geom size=".1"/><site name="other"/></body></worldbody>',
-    )
-    with pytest.raises(ValueError, match="actuator 'x'.*its two bodies tie"):
-        coulomb.load(text.replace('refsite="world"', 'refsite="other"'))

@@ -244,11 +244,6 @@ REFUSED = {
         + "</fixed></tendon></mujoco>",
         "tendon 't' has 17 degrees of freedom",
     ),
-    "several robots": (
-        '<mujoco><worldbody><body><joint name="a"/><geom size=".1"/></body><body pos="1 0 0"><joint name="b"/><geom size=".1"/></body></worldbody>'
-        '<tendon><fixed name="t"><joint joint="a" coef="1"/><joint joint="b" coef="1"/></fixed></tendon><actuator><motor tendon="t"/></actuator></mujoco>',
-        "several robots",
-    ),
 }
 
 

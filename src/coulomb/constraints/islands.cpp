@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "coulomb/dynamics/joint_forces.hpp"
 #include "coulomb/linalg/dense_kernels.hpp"
 
 namespace coulomb {
@@ -38,7 +39,8 @@ BlockTrees trees_of(const Model& model, const DofRow& row) {
 }
 
 Islands::Islands(const Model& model)
-    : pool(model.num_trees + 1), tree_island(model.num_trees), tree_index(model.num_trees), parent_(model.num_trees) {
+    : pool(model.num_trees + 1), tree_island(model.num_trees), tree_index(model.num_trees), parent_(model.num_trees),
+      ties_(actuator_ties(model)) {
   order.reserve(model.num_trees + 1);
 }
 
@@ -62,6 +64,8 @@ void Islands::find(const Model& model, const ConstraintRows& rows) {
   // Union and find: a block joins the trees that it moves.
   for (int t = 0; t < model.num_trees; ++t)
     parent_[t] = t;
+  for (const auto& [a, b] : ties_)
+    join(a, b);
   for_each_block(model, rows, [&](int, BlockTrees trees) {
     if (trees.second >= 0) {
       join(trees.first, trees.second);

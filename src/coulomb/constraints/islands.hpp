@@ -26,7 +26,7 @@ struct Island {
   int num_rows() const { return static_cast<int>(rows.size()); }
 };
 
-/// The islands of one step. Every tree is in one, with rows or without.
+/// The islands of one step: trees that rows or actuators tie. Every tree is in one, with rows or without.
 struct Islands {
   explicit Islands(const Model& model);
 
@@ -63,6 +63,7 @@ struct Islands {
   int root(int tree);
   void join(int tree_a, int tree_b);
   std::vector<int> parent_;
+  std::vector<std::pair<int, int>> ties_;  ///< of actuators, which are there in every step
 };
 
 /// The trees that each block's rows move, at most two, the first below the second; -1: none.

@@ -391,6 +391,22 @@ int actuator_tree(const Model& model, int actuator) {
   return model.body_tree[model.dof_body[dof]];
 }
 
+std::vector<std::pair<int, int>> actuator_ties(const Model& model) {
+  std::vector<std::pair<int, int>> out;
+  for (int k = 0; k < model.nu; ++k) {
+    if (drives_joint(model.actuators[k])) continue;
+    const int first = actuator_tree(model, k);
+    const ActuatorDofs dofs = actuator_dofs(model, k);
+    int last = first;
+    for (int i = 0; i < dofs.num; ++i) {
+      const int tree = model.body_tree[model.dof_body[dofs.dof[i]]];
+      if (tree != first && tree != last) out.emplace_back(first, tree);
+      last = tree;
+    }
+  }
+  return out;
+}
+
 int joint_num_dofs(JointType type) { return type == JointType::free ? 6 : type == JointType::ball ? 3 : 1; }
 
 ActuatorForce actuator_force(const Model& model, const DynamicsWorkspace& at, int k, const double* q, const double* v,

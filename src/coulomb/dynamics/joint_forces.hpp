@@ -18,7 +18,9 @@ struct ActuatorDofs {
 };
 ActuatorDofs actuator_dofs(const Model& model, int actuator);
 /// The tree that they belong to; -1 where they move nothing.
-int actuator_tree(const Model& model, int actuator);
+int actuator_tree(const Model& model, int actuator);  ///< of its first degree of freedom
+/// Trees that actuators tie, by tendons or bodies of several: what one does changes the force on another. Each pair once for every actuator.
+std::vector<std::pair<int, int>> actuator_ties(const Model& model);
 
 /// Does it act on one joint? Those of tendons and bodies act on several.
 inline bool drives_joint(const Actuator& actuator) { return actuator.joint >= 0; }

@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "coulomb/dynamics/joint_forces.hpp"
 #include "coulomb/model/checks.hpp"
 #include "coulomb/model/tendon.hpp"
 #include "coulomb/stepping/soft_contacts.hpp"
@@ -128,6 +129,8 @@ void check_stepper(const Model& model, const SimulatorOptions& o, const StepOpti
     if (options.impacts.enabled && (tendon.limited || has_own_forces(tendon)))
       refuse("continuous_collision: got true, expected false with tendon '" + tendon.name +
              "': split steps know no limits, springs, dampers, armature and dry friction of tendons");
+  if (options.impacts.enabled && !actuator_ties(model).empty())
+    refuse("continuous_collision: got true, expected false: an actuator of this model ties several robots");
   for (const Tendon& tendon : model.tendons)
     if (tendon.armature > 0 && (stepper.has_springs() || penalty))
       refuse((penalty ? "contact: got \"" + o.contact : "stepper: got \"" + o.stepper) + "\" with tendon '" +

@@ -233,7 +233,8 @@ class Checker {
         checks::fail(what, "it has " + std::to_string(dofs) + " degrees of freedom, at most " +
                                std::to_string(most_of_tendon) + " are supported");
       if (!tendon.limited && !has_own_forces(tendon)) continue;
-      pulled(what + ": limits and springs", tendon, 2);
+      pulled(what + ": limits and springs", tendon);
+      of_two_robots(what + ": limits and springs", "tendon '" + tendon.name + "' ties", joints_of(tendon));
       moved(what + ": limits and springs", tendon);
     }
   }
@@ -258,7 +259,7 @@ class Checker {
       } else {
         index(what + " tendon", actuator.tendon, 0, last_tendon());
         index(what + " joint of an actuator of a tendon", actuator.joint, -1, -1);
-        pulled(what, parts_.tendons[actuator.tendon], 1);
+        pulled(what, parts_.tendons[actuator.tendon]);
         if (parts_.tendons[actuator.tendon].force_limited && actuator.gear[0] == 0)
           checks::fail(what + " gear", "got 0, expected another number: the force of its tendon is limited");
       }
@@ -322,16 +323,16 @@ class Checker {
         index(what + " tendon_a", equality.tendon_a, 0, last_tendon());
         index(what + " tendon_b", equality.tendon_b, -1, last_tendon());
         const Tendon& first = parts_.tendons[equality.tendon_a];
-        pulled(what, first, 2);
+        pulled(what, first);
         moved(what, first);
         std::vector<int> joints = joints_of(first);
         if (equality.tendon_b >= 0) {
           const Tendon& second = parts_.tendons[equality.tendon_b];
-          pulled(what, second, 2);
+          pulled(what, second);
           for (int joint : joints_of(second))
             if (std::find(joints.begin(), joints.end(), joint) == joints.end()) joints.push_back(joint);
-          of_robots(what, "its tendons tie", joints, 2);
         }
+        of_two_robots(what, "its tendons tie", joints);
         const int count = count_dofs(joints);
         if (count > most_in_row)
           checks::fail(what, "its tendons have " + std::to_string(count) + " degrees of freedom together, at most " +
@@ -448,7 +449,6 @@ class Checker {
     for (int j = 0; j <= last_joint(); ++j)
       if (carries(parts_.joints[j], actuator.body) != (off >= 0 && carries(parts_.joints[j], off))) joints.push_back(j);
     const int dofs = count_dofs(joints);
-    of_robots(what, "its two bodies tie", joints, 1);
     if (dofs < 1 || dofs > most_in_row)
       checks::fail(what, "body '" + parts_.bodies[actuator.body].name + "' is moved by " + std::to_string(dofs) +
                              " degrees of freedom; with 1 .. " + std::to_string(most_in_row) + " it is supported");
@@ -524,28 +524,24 @@ class Checker {
     return count;
   }
 
-  /// A tendon that exerts a force has some degrees of freedom, not too many, of so many robots.
-  void pulled(const std::string& what, const Tendon& tendon, std::size_t most_robots) const {
-    const std::string which = "tendon '" + tendon.name + "'";
+  /// A tendon that exerts a force has some degrees of freedom, not too many.
+  void pulled(const std::string& what, const Tendon& tendon) const {
     const int dofs = count_dofs(tendon);
     if (dofs < 1 || dofs > most_in_row)
-      checks::fail(what, which + " has " + std::to_string(dofs) + " degrees of freedom; with 1 .. " +
-                             std::to_string(most_in_row) + " it is supported");
-    of_robots(what, which + " ties", joints_of(tendon), most_robots);
+      checks::fail(what, "tendon '" + tendon.name + "' has " + std::to_string(dofs) +
+                             " degrees of freedom; with 1 .. " + std::to_string(most_in_row) + " it is supported");
   }
 
-  /// Joints that something ties are of so many robots.
-  void of_robots(const std::string& what, const std::string& ties, const std::vector<int>& joints,
-                 std::size_t most_robots) const {
+  /// Joints that a row ties are of two robots at most.
+  void of_two_robots(const std::string& what, const std::string& ties, const std::vector<int>& joints) const {
     std::vector<int> roots;
     for (int j : joints) {
       const int of_joint = root(parts_.joints[j].body);
       if (std::find(roots.begin(), roots.end(), of_joint) != roots.end()) continue;
       roots.push_back(of_joint);
-      if (roots.size() > most_robots)
-        checks::fail(what, ties + " joints of " + (most_robots == 1 ? "several" : "more than two") + " robots ('" +
-                               parts_.joints[joints[0]].name + "' and '" + parts_.joints[j].name +
-                               "'), which is not supported");
+      if (roots.size() > 2)
+        checks::fail(what, ties + " joints of more than two robots ('" + parts_.joints[joints[0]].name + "' and '" +
+                               parts_.joints[j].name + "'), which is not supported");
     }
   }
 

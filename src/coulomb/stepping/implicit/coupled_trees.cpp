@@ -7,7 +7,11 @@
 
 namespace coulomb {
 
-void CoupledTrees::separate() { std::iota(parent_.begin(), parent_.end(), 0); }
+void CoupledTrees::separate() {
+  std::iota(parent_.begin(), parent_.end(), 0);
+  for (const auto& [a, b] : ties_)
+    join(a, b);
+}
 
 bool CoupledTrees::join(const Model& model, const ConstraintRows& rows) {
   bool joined = false;

@@ -1,19 +1,20 @@
 // Which trees an implicit stage couples: those that a spring or a penalty contact joins at one of its iterates, directly or through others.
-// Other forces act within a tree.
+// Actuators tie those of their tendon or bodies for good; other forces act within a tree.
 #pragma once
 
 #include <vector>
 
 #include "coulomb/constraints/constraint_rows.hpp"
+#include "coulomb/dynamics/joint_forces.hpp"
 #include "coulomb/model.hpp"
 
 namespace coulomb {
 
 class CoupledTrees {
  public:
-  explicit CoupledTrees(const Model& model) : parent_(model.num_trees) {}
+  explicit CoupledTrees(const Model& model) : parent_(model.num_trees), ties_(actuator_ties(model)) {}
 
-  /// Every tree by itself.
+  /// Every tree by itself, but for those that actuators tie.
   void separate();
   /// Joins the trees of every row. True: some were apart.
   bool join(const Model& model, const ConstraintRows& rows);
@@ -24,6 +25,7 @@ class CoupledTrees {
 
  private:
   std::vector<int> parent_;
+  std::vector<std::pair<int, int>> ties_;
 };
 
 }  // namespace coulomb

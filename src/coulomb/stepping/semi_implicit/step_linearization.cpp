@@ -351,18 +351,18 @@ void StepLinearization::add_actuator_columns(int index, SparseStepDerivatives::I
   const std::size_t size = out.dofs.size();
   out.B_T.assign(2 * size * out.actuators.size(), 0.0);
   for (std::size_t k = 0; k < out.actuators.size(); ++k) {
-    // Where its tree's dofs begin among those of the island.
     const int actuator = out.actuators[k];
     const ActuatorDofs dofs = actuator_dofs(model, actuator);
-    const int tree = actuator_tree(model, actuator);
-    const int tree_start = islands.pool[index].tree_start[islands.tree_index[tree]];
-    const int shift = tree_start - model.tree_first_dof[tree];
-
     double* row = out.B_T.data() + 2 * size * k;
     for (int j = 0; j < dofs.num; ++j) {
       const double gain = record_->joint_forces.dtau_du[max_actuator_dofs * actuator + j];
       if (gain == 0) continue;
-      add_scaled(gain, out.B_tau_T.data() + 2 * size * (dofs.dof[j] + shift), static_cast<int>(2 * size), row);
+
+      // Its place among the dofs of the island.
+      const int tree = model.body_tree[model.dof_body[dofs.dof[j]]];
+      const int own =
+          dofs.dof[j] - model.tree_first_dof[tree] + islands.pool[index].tree_start[islands.tree_index[tree]];
+      add_scaled(gain, out.B_tau_T.data() + 2 * size * own, static_cast<int>(2 * size), row);
     }
   }
 }

@@ -287,12 +287,14 @@ void StepLinearization::right_hand_sides() {
     }
   }
 
-  // Tendons: all of their dofs are of one tree.
+  // Tendons, muscles, drag: all of their dofs are of one island.
   for (const CoupledSlope& slope : r.joint_forces.coupled_slopes) {
-    const int tree = model.body_tree[model.dof_body[slope.row]];
-    const int index = r.islands.of_tree(tree);
-    const int start = island(index).tree_start[r.islands.tree_index[tree]] - model.tree_first_dof[tree];
-    const std::size_t to = std::size_t(start + slope.column) * padded(island(index).num_dofs()) + start + slope.row;
+    const int index = r.islands.of_tree(model.body_tree[model.dof_body[slope.row]]);
+    const auto own = [&](int dof) {
+      const int tree = model.body_tree[model.dof_body[dof]];
+      return std::size_t(dof - model.tree_first_dof[tree] + island(index).tree_start[r.islands.tree_index[tree]]);
+    };
+    const std::size_t to = own(slope.column) * padded(island(index).num_dofs()) + own(slope.row);
     islands_[index].r_q[to] += h * slope.dq;
     islands_[index].r_v[to] += h * slope.dv;
   }
