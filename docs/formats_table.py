@@ -350,6 +350,12 @@ MJCF = {
 LINK = '<link name="{name}"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>{inside}</link>'
 
 
+SOLID = (
+    '<link name="cube"><inertial><density value="250"/></inertial><collision><geometry><box size=".1 .1 .1"/></geometry></collision></link>'
+    '<joint name="k" type="continuous"><parent link="arm"/><child link="cube"/><axis xyz="0 0 1"/></joint>'
+)
+
+
 def urdf(inside="", kind="continuous", limit="", more="", links=""):
     """Two links and a joint, and what is asked for."""
     base, arm = LINK.format(name="base", inside=""), LINK.format(name="arm", inside=inside)
@@ -387,6 +393,19 @@ URDF = {
             "read",
             "friction is dry friction",
             urdf(more='<dynamics damping="1" friction="1"/>'),
+        ),
+        (
+            "`limit` without effort or velocity",
+            "changed",
+            "<limit> of 1 joints without effort or velocity: no bound",
+            urdf(kind="revolute", limit='<limit lower="-1" upper="1"/>'),
+        ),
+        ("links without `inertial`", "read", "no mass; `link_density` gives them that of their collision shapes", None),
+        (
+            "`density` of an `inertial` without mass",
+            "changed",
+            "of their collision shapes",
+            urdf(links=SOLID),
         ),
         ("inertia that no body has", "refused", "belongs to no rigid body", urdf().replace('ixx="1"', 'ixx="9"')),
         ("`mimic`", "read", "an equality; `ignore_mimic` leaves it out", None),

@@ -30,6 +30,7 @@ PACKAGES = (
     "brax newton gym_aloha gym_xarm"
 ).split()
 LONGEST = 120  # s, of one file
+OPTIONS = ({"balance_inertia": True}, {"link_density": 1000.0}, {"balance_inertia": True, "link_density": 1000.0})
 SAME = 1e-9  # of the accelerations, relative to the forces over the inertias
 SAME_GRADIENT = 1e-5
 
@@ -41,6 +42,7 @@ class Result:
     file: str
     kind: str  # "MJCF" or "URDF"
     refused: str = ""  # why it does not load
+    option: str = ""  # which of OPTIONS it needs, and why
     error: str = ""  # what went wrong afterwards
     acceleration: float | None = None  # difference from MuJoCo's, relative
     solved: int = 0  # steps
@@ -159,6 +161,21 @@ def _run(model, compiled, steps, result, rng):
     result.step_time = here / max(time.thread_time() - begin, 1e-9)
 
 
+def _load(path, is_mjcf, result):
+    """The model; of a URDF that needs it, with options. None: it is refused."""
+    urdf = {} if is_mjcf else {"ground": True, "floating_base": True}
+    for options in ({}, *(() if is_mjcf else OPTIONS)):
+        try:
+            model = coulomb.load(str(path), **urdf, **options)
+        except (ValueError, FileNotFoundError, ImportError) as error:
+            result.refused = result.refused or str(error)
+            continue
+        if options:
+            result.option, result.refused = f"{', '.join(options)}: {result.refused}", ""
+        return model
+    return None
+
+
 def look_at(path, steps):
     """The Result of one file; None: MuJoCo does not compile it, or it has no robot."""
     rng = np.random.default_rng(0)
@@ -171,10 +188,8 @@ def look_at(path, steps):
         except (ValueError, FileNotFoundError):
             return None
     there, begin = time.thread_time() - begin, time.thread_time()
-    try:
-        model = coulomb.load(str(path), **({} if is_mjcf else {"ground": True, "floating_base": True}))
-    except (ValueError, FileNotFoundError, ImportError) as error:
-        result.refused = str(error)
+    model = _load(path, is_mjcf, result)
+    if model is None:
         return result
     if compiled is not None:
         result.load_time = (time.thread_time() - begin) / max(there, 1e-9)
@@ -235,7 +250,7 @@ def _row(name, results):
     times = sorted(r.step_time for r in run if r.step_time is not None)
     median = f"{times[len(times) // 2]:.2f}" if times else "–"
     return (
-        f"| {name} | {len(results)} | {len(loaded)} | {sum(r.acceleration < SAME for r in compared)} of {len(compared)} "
+        f"| {name} | {len(results)} | {len(loaded)} | {sum(bool(r.option) for r in loaded)} | {sum(r.acceleration < SAME for r in compared)} of {len(compared)} "
         f"| {sum(r.solved == r.steps for r in run)} of {len(run)} | {sum(r.gradient for r in judged)} of {len(judged)} | {median} |"
     )
 
@@ -247,8 +262,8 @@ def report(results, commit=""):
         "",
         f"Made by `make models`{commit}. A file is counted if MuJoCo compiles it and no other file includes it.",
         "",
-        "| collection | files | load | acceleration as MuJoCo's | all steps solved | gradient right | step time / MuJoCo's, median |",
-        "|---|---|---|---|---|---|---|",
+        "| collection | files | load | with an option | acceleration as MuJoCo's | all steps solved | gradient right | step time / MuJoCo's, median |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     lines += [_row(name, found) for name, found in results.items()]
     everything = [r for found in results.values() for r in found]
@@ -260,6 +275,7 @@ def report(results, commit=""):
     for reason, files in sorted(reasons.items(), key=lambda item: -len(item[1])):
         lines.append(f"| {reason} | {len(files)} | {files[0]} |")
     for title, chosen, said in (
+        ("Load with an option", lambda r: r.option, lambda r: kind_of_refusal(r.option)),
         (
             "Moves otherwise",
             lambda r: r.acceleration is not None and r.acceleration >= SAME,

@@ -138,8 +138,9 @@ struct UrdfOptions {
   bool actuators = true;       ///< one motor per joint dof that no mimic couples, its force <= effort limit
   MotorOptions motors;         ///< what kind of motors
   LimitSprings limits;
-  bool balance_inertia = false;  ///< inertias that no body can have become the nearest ones that one can
-  bool ignore_mimic = false;     ///< mimic joints are independent; default: coupled to their leader by an equality
+  bool balance_inertia = false;        ///< inertias that no body can have become the nearest ones that one can
+  std::optional<double> link_density;  ///< kg/m^3: links without mass have that of their collision shapes; unset: none
+  bool ignore_mimic = false;  ///< mimic joints are independent; default: coupled to their leader by an equality
 
   /// Points (3 n, m) of a mesh file; `what` it is, for messages. Unset: read by Assimp, where the library was built with it
   std::function<std::vector<double>(const std::string& path, const std::string& what)> read_mesh;

@@ -254,8 +254,8 @@ void bind_loaders(nb::class_<Scene>& cls) {
       [](Scene& scene, const std::string& path, bool floating_base, nb::object position, nb::object quaternion,
          const std::vector<std::string>& package_dirs, Number friction, Number restitution, double compliance,
          bool self_collision, nb::object actuators, nb::object kp, nb::object kd, nb::object limit_stiffness,
-         nb::object limit_dashpot, bool balance_inertia, bool ignore_mimic, const std::string& name,
-         nb::object read_mesh, nb::object read_pieces) {
+         nb::object limit_dashpot, bool balance_inertia, Number link_density, bool ignore_mimic,
+         const std::string& name, nb::object read_mesh, nb::object read_pieces) {
         UrdfOptions options;
         options.floating_base = floating_base;
         options.position = read<3>(position, "position");
@@ -268,6 +268,7 @@ void bind_loaders(nb::class_<Scene>& cls) {
         options.actuators = read_motors(actuators, kp, kd, options.motors);
         options.limits = read_limits(limit_stiffness, limit_dashpot);
         options.balance_inertia = balance_inertia;
+        options.link_density = link_density;
         options.ignore_mimic = ignore_mimic;
         options.name = name;
         if (!read_mesh.is_none())
@@ -291,8 +292,8 @@ void bind_loaders(nb::class_<Scene>& cls) {
       nb::arg("restitution") = nb::none(), nb::arg("compliance") = 0.0, nb::arg("self_collision") = true,
       nb::arg("actuators").none() = true, nb::arg("kp") = nb::none(), nb::arg("kd") = nb::none(),
       nb::arg("limit_stiffness") = nb::none(), nb::arg("limit_dashpot") = nb::none(),
-      nb::arg("balance_inertia") = false, nb::arg("ignore_mimic") = false, nb::arg("name") = "",
-      nb::arg("read_mesh") = nb::none(), nb::arg("read_pieces") = nb::none(),
+      nb::arg("balance_inertia") = false, nb::arg("link_density") = nb::none(), nb::arg("ignore_mimic") = false,
+      nb::arg("name") = "", nb::arg("read_mesh") = nb::none(), nb::arg("read_pieces") = nb::none(),
       "A robot from a URDF file or string. position, quaternion: of the base, world. package_dirs: where package:// is "
       "looked up. "
       "Meshes become convex. actuators: one motor per joint degree of freedom (none for mimic joints), limited to the "
@@ -374,7 +375,12 @@ void bind_scene(nb::module_& module) {
         return hull_distance(points, indices(faces, "faces"), of_hull, negligible);
       },
       nb::arg("vertices"), nb::arg("faces"), nb::arg("hull") = nb::none(), nb::arg("negligible") = 0.0);
-  module.def("_find_mesh", &find_mesh, nb::arg("name"), nb::arg("folders"), nb::arg("what"));
+  module.def(
+      "_find_mesh",
+      [](const std::string& name, const std::vector<std::string>& folders, const std::string& what) {
+        return find_mesh(name, folders, what);
+      },
+      nb::arg("name"), nb::arg("folders"), nb::arg("what"));
 
   nb::class_<SceneElement>(module, "SceneElement",
                            "What a verb of Scene added: names and indices into the Model that build() returns.")

@@ -54,6 +54,7 @@ class Scene(_core.Scene):
         N m s/rad (slides: N/m, N s/m), a number for all joints or a dict by joint; given alone they choose the kind. limit_stiffness,
         limit_dashpot: the same of the joint limits; unset: rigid.
         balance_inertia: an inertia that no rigid body can have (of some exporters) becomes the nearest one that one can, instead of an error.
+        link_density: kg/m³; links without ``<inertial>`` have mass and inertia of their collision shapes, as in MuJoCo with 1000; None: they have none.
         ignore_mimic: leave mimic joints independent instead of coupling them to their leaders by equalities. name: default is
         the robot's name in the file, made unique. Meshes become their convex hulls; decompose: those that are not convex become convex parts
         (``coulomb.decompose.convex_parts``; a number: its threshold). Links behind fixed joints are frames
@@ -195,6 +196,7 @@ def load(
     friction: float | None = None,
     ignore_mimic: bool = False,
     balance_inertia: bool = False,
+    link_density: float | None = None,
     actuators: bool | str = True,
     kp: float | Mapping[str, float] | None = None,
     kd: float | Mapping[str, float] | None = None,
@@ -208,7 +210,7 @@ def load(
 
     path: of a URDF or MJCF file, or the XML itself; its root, ``<robot>`` or ``<mujoco>``, says which it is;
     or a file that ``Model.save`` wrote. ground: add the plane z = 0; if the file has that plane itself, none is added and a
-    UserWarning says so. floating_base, package_dirs, ignore_mimic, balance_inertia, actuators, kp, kd: for URDF, as in Scene.add_urdf.
+    UserWarning says so. floating_base, package_dirs, ignore_mimic, balance_inertia, link_density, actuators, kp, kd: for URDF, as in Scene.add_urdf.
     limit_stiffness, limit_dashpot: of joint limits, as there. softness: "file", for MJCF: contacts and joint limits as soft as the file
     says, as in Scene.add_mjcf. decompose: cut meshes that are not convex into convex parts, as there. friction: of the ground and of a URDF's links. scene_options: those of Scene.
 
@@ -223,6 +225,7 @@ def load(
             or package_dirs
             or ignore_mimic
             or balance_inertia
+            or link_density is not None
             or actuators is not True
             or kp is not None
             or kd is not None
@@ -250,6 +253,7 @@ def load(
             friction=friction,
             ignore_mimic=ignore_mimic,
             balance_inertia=balance_inertia,
+            link_density=link_density,
             actuators=actuators,
             kp=kp,
             kd=kd,
@@ -259,9 +263,9 @@ def load(
         )
         return scene.build()
 
-    if floating_base or package_dirs or ignore_mimic or balance_inertia:
+    if floating_base or package_dirs or ignore_mimic or balance_inertia or link_density is not None:
         raise ValueError(
-            "floating_base, package_dirs, ignore_mimic, balance_inertia: only for URDF; an MJCF file says itself how its bodies are attached"
+            "floating_base, package_dirs, ignore_mimic, balance_inertia, link_density: only for URDF; an MJCF file says itself how its bodies are attached"
         )
     if actuators is not True or kp is not None or kd is not None:
         raise ValueError("actuators, kp, kd: only for URDF; an MJCF file has its own, Scene.add_actuator adds to them")

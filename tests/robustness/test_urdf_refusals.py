@@ -295,3 +295,101 @@ def test_inertia_of_no_body_is_balanced_on_request():
     plain, same = coulomb.load(fine), coulomb.load(fine, balance_inertia=True)
     assert np.array_equal(plain.body_inertia, same.body_inertia)
     assert not any("rigid body" in line for line in same.deviations)
+
+
+def test_limits_without_effort_or_velocity_have_no_bound():
+    """urdfdom refuses them; people's files have them."""
+    limit = "<limit lower='-1' upper='2'/>"
+    whole = "<limit lower='-1' upper='2' effort='3' velocity='4'/>"
+    links = link("a") + link("b") + link("c")
+    text = f"<robot name='r'>{links}{joint('1', 'a', 'b', 'revolute', limit)}{joint('2', 'b', 'c', 'revolute', whole)}</robot>"
+    model = coulomb.load(text)
+    assert any("<limit> of 1 joints without effort or velocity: no bound" in line for line in model.deviations)
+    assert (model.joint_lower[0], model.joint_upper[0]) == (-1, 2)
+    assert [a.control_limited for a in model.actuators] == [False, True]
+    without = coulomb.load(text.replace(whole, limit))
+    assert not any("velocity limits" in line for line in without.deviations)
+
+
+def solid(name, shape, inertial=""):
+    collision = f"<collision><origin xyz='.1 .2 .3' rpy='.1 .2 .3'/><geometry>{shape}</geometry></collision>"
+    return f"<link name='{name}'>{inertial}{collision}</link>"
+
+
+BOX = "<box size='.1 .2 .3'/>"
+CYLINDER = "<cylinder radius='.1' length='.3'/>"
+
+
+def test_links_without_mass_have_that_of_their_shapes_on_request():
+    """As in MuJoCo, whose compiler reads the same file with density 1000."""
+    mujoco = pytest.importorskip("mujoco")
+    links = link("a") + solid("b", BOX) + solid("c", CYLINDER)
+    text = f"<robot name='r'>{links}{joint('1', 'a', 'b')}{joint('2', 'b', 'c')}</robot>"
+    with pytest.raises(ValueError, match="mass or inertia that it moves is 0.*link_density"):
+        coulomb.load(text)
+    model = coulomb.load(text, link_density=1000)
+    assert any("mass and inertia of link 'b' and 1 more: of their collision shapes" in x for x in model.deviations)
+    theirs = mujoco.MjModel.from_xml_string(text)
+    assert model.body_mass[-2:] == pytest.approx(theirs.body_mass[-2:], rel=1e-12)
+    assert model.body_mass[-2] == pytest.approx(1000 * 0.006)
+    data = mujoco.MjData(theirs)
+    data.qpos[:] = 0.3, -0.5
+    mujoco.mj_forward(theirs, data)
+    mass = np.zeros((2, 2))
+    mujoco.mj_fullM(theirs, data, mass)
+    assert model.mass_matrix(np.array(data.qpos)) == pytest.approx(mass, rel=1e-10)
+
+    # What has an inertia keeps it.
+    fine = f"<robot name='r'>{link('a')}{link('b')}{joint('1', 'a', 'b')}</robot>"
+    assert np.array_equal(coulomb.load(fine).body_inertia, coulomb.load(fine, link_density=1000).body_inertia)
+
+
+@pytest.mark.parametrize("value", [0, -1, float("nan"), float("inf")])
+def test_a_bad_density_is_refused(value):
+    with pytest.raises(ValueError, match="link_density"):
+        coulomb.load(f"<robot name='r'>{link('a')}</robot>", link_density=value)
+
+
+def test_an_inertial_without_mass():
+    """A density of its own counts, else that of the option; without either it is refused."""
+    dense = "<inertial><density value='250'/></inertial>"
+    empty = "<inertial><inertia ixx='0' ixy='0' ixz='0' iyy='0' iyz='0' izz='0'/></inertial>"
+    make = "<robot name='r'>{}</robot>".format
+    model = coulomb.load(make(solid("a", BOX, dense)), floating_base=True)
+    assert model.body_mass[1] == pytest.approx(250 * 0.006)
+    with pytest.raises(ValueError, match="link 'a' inertial: has no <mass>; link_density=1000"):
+        coulomb.load(make(solid("a", BOX, empty)), floating_base=True)
+    model = coulomb.load(make(solid("a", BOX, empty)), floating_base=True, link_density=500)
+    assert model.body_mass[1] == pytest.approx(500 * 0.006)
+    for bad in ("0", "-1", "x"):
+        with pytest.raises(ValueError, match="link 'a' inertial density"):
+            coulomb.load(make(solid("a", BOX, dense.replace("250", bad))))
+    with pytest.raises(ValueError, match="link_density: only for URDF"):
+        coulomb.load("<mujoco/>", link_density=1000)
+
+
+def test_a_package_under_another_name(tmp_path):
+    """package://name/meshes/x with no package of that name: below a folder of the file, and listed."""
+    folder = tmp_path / "arm_description"
+    (folder / "urdf").mkdir(parents=True)
+    (folder / "meshes").mkdir()
+    corners = [[x, y, z] for x in (0, 0.1) for y in (0, 0.1) for z in (0, 0.1)]
+    lines = [f"v {x} {y} {z}" for x, y, z in corners] + [
+        "f 1 2 3",
+        "f 2 3 4",
+        "f 5 6 7",
+        "f 6 7 8",
+        "f 1 5 3",
+        "f 2 6 4",
+    ]
+    (folder / "meshes" / "box.obj").write_text("\n".join(lines))
+    mesh = "<mesh filename='package://arm_support/meshes/box.obj'/>"
+    path = folder / "urdf" / "arm.urdf"
+    path.write_text(f"<robot name='r'>{shape('<geometry>' + mesh + '</geometry>')}</robot>")
+    model = coulomb.load(path, floating_base=True)
+    assert model.num_geometries == 1
+    (line,) = (x for x in model.deviations if "which has another name" in x)
+    assert "package://arm_support/meshes/box.obj" in line and "arm_description'" in line
+    path.write_text(path.read_text().replace("box.obj", "none.obj"))
+    with pytest.raises(ValueError, match="no mesh 'package://arm_support/meshes/none.obj'"):
+        coulomb.load(path, floating_base=True)

@@ -86,7 +86,9 @@ std::vector<std::string> package_folders(const std::string& path, std::vector<st
   return folders;
 }
 
-std::string find_mesh(const std::string& name, const std::vector<std::string>& folders, const std::string& what) {
+std::string find_mesh(const std::string& name, const std::vector<std::string>& folders, const std::string& what,
+                      std::string* other_folder) {
+  if (other_folder) other_folder->clear();
   const std::string rest = without_scheme(name);
   if (is_file(rest)) return rest;
   std::string tried;
@@ -98,6 +100,17 @@ std::string find_mesh(const std::string& name, const std::vector<std::string>& f
   // A package may lie in a folder of another name.
   const std::string path = find_in_package(name, folders);
   if (!path.empty()) return path;
+
+  // Or have been copied under another name, without its package.xml: what is below it tells.
+  const std::size_t end = rest.find('/');
+  const bool of_package = rest.size() < name.size() && name.compare(0, 7, "file://") != 0;
+  for (const std::string& folder : folders) {
+    if (!of_package || end == std::string::npos) break;
+    const std::string found = folder + rest.substr(end);
+    if (!is_file(found) || !package_name(folder).empty()) continue;
+    if (other_folder) *other_folder = folder;
+    return found;
+  }
   checks::fail(what, "no mesh '" + shortened(name) + "' in " + (tried.empty() ? "the working folder" : tried) +
                          "; name the folder of the package in package_dirs");
 }

@@ -18,6 +18,8 @@
 #include "coulomb/model/loaders/mesh_files.hpp"
 #include "coulomb/model/loaders/robot_parts.hpp"
 #include "coulomb/model/loaders/urdf_check.hpp"
+#include "coulomb/model/shapes/convex_mesh.hpp"
+#include "coulomb/model/shapes/shape_inertia.hpp"
 
 namespace coulomb {
 namespace {
@@ -96,15 +98,15 @@ Placement placement_of(const urdf::Pose& pose) {
   return placement;
 }
 
-/// Adds a link's inertia to that of all that moves with a joint, `placement`: of the link in the joint's frame. (parallel axes)
-void add_inertia(const urdf::Inertial& link, const Placement& placement, RobotInertia& to) {
-  // The link's, in the axes of the joint.
-  const Placement centre = compose(placement, placement_of(link.origin));
+/// Adds a solid to the inertia of all that moves with a joint. own: its inertia about its centre, Ixx Ixy Iyy Ixz Iyz Izz; centre: its
+/// place and axes in the joint's frame. (parallel axes)
+void add_inertia(double solid_mass, const std::array<double, 6>& own, const Placement& centre, RobotInertia& to) {
+  // The solid's, in the axes of the joint.
   double R[9];
   double turned[9];
   double I[9];
   quaternion_to_matrix(centre.quat.data(), R);
-  const double of_link[9] = {link.ixx, link.ixy, link.ixz, link.ixy, link.iyy, link.iyz, link.ixz, link.iyz, link.izz};
+  const double of_link[9] = {own[0], own[1], own[3], own[1], own[2], own[4], own[3], own[4], own[5]};
   for (int i = 0; i < 3; ++i)
     for (int j = 0; j < 3; ++j) {
       turned[3 * i + j] = 0;
@@ -119,8 +121,8 @@ void add_inertia(const urdf::Inertial& link, const Placement& placement, RobotIn
     }
 
   // Both about the common centre: the distance d of the two centres weighs with the reduced mass.
-  const double mass = to.mass + link.mass;
-  const double reduced = mass > 0 ? to.mass * link.mass / mass : 0.0;
+  const double mass = to.mass + solid_mass;
+  const double reduced = mass > 0 ? to.mass * solid_mass / mass : 0.0;
   double d[3];
   sub3(centre.pos.data(), to.com.data(), d);
   const double dd = dot3(d, d);
@@ -132,15 +134,16 @@ void add_inertia(const urdf::Inertial& link, const Placement& placement, RobotIn
     to.inertia[e] += I[3 * i + j] + reduced * ((i == j ? dd : 0.0) - d[i] * d[j]);
   }
   for (int i = 0; i < 3 && mass > 0; ++i)
-    to.com[i] += link.mass / mass * d[i];
+    to.com[i] += solid_mass / mass * d[i];
   to.mass = mass;
 }
 
 class Reader {
  public:
+  /// densities: kg/m^3, of the links whose shapes give them their inertia.
   Reader(const urdf::ModelInterface& model, const XMLElement& xml, const std::string& source,
-         const UrdfOptions& options, std::vector<std::string> folders)
-      : options_(options), folders_(std::move(folders)) {
+         const UrdfOptions& options, std::vector<std::string> folders, const std::map<std::string, double>& densities)
+      : options_(options), folders_(std::move(folders)), densities_(densities) {
     robot_.name = model.getName();
     robot_.source = source;
     find_capsules(xml);
@@ -189,9 +192,13 @@ class Reader {
     const int frame = static_cast<int>(robot_.frames.size());
     robot_.frames.push_back({link.name, joint, placement, true});
     if (link.inertial) {
-      add_inertia(*link.inertial, placement, joint < 0 ? robot_.base : robot_.joints[joint].inertia);
+      const urdf::Inertial& own = *link.inertial;
+      const std::array<double, 6> inertia{own.ixx, own.ixy, own.iyy, own.ixz, own.iyz, own.izz};
+      add_inertia(own.mass, inertia, compose(placement, placement_of(own.origin)), inertia_of(joint));
     }
     add_shapes(link, joint, frame);
+    if (const auto density = densities_.find(link.name); density != densities_.end())
+      add_solid_shapes(density->second, frame, inertia_of(joint));
 
     // A fixed joint's child rides along; other joints carry it.
     for (const urdf::JointSharedPtr& next : link.child_joints) {
@@ -202,6 +209,22 @@ class Reader {
         add_link(**child, joint, there);
       else
         add_link(**child, add_joint(*next, joint, there), {});
+    }
+  }
+
+  RobotInertia& inertia_of(int joint) { return joint < 0 ? robot_.base : robot_.joints[joint].inertia; }
+
+  /// The inertia of a link's shapes, of this density.
+  void add_solid_shapes(double density, int frame, RobotInertia& to) {
+    for (const RobotShape& shape : robot_.shapes) {
+      if (shape.frame != frame) continue;
+      std::shared_ptr<const ConvexMesh> hull;
+      if (shape.type == ShapeType::mesh) hull = make_convex_hull(shape.points, shape.name);
+      const MassProperties solid = solid_properties(shape.type, shape.size, hull.get());
+      std::array<double, 6> inertia = solid.inertia;
+      for (double& entry : inertia)
+        entry *= density;
+      add_inertia(density * solid.mass, inertia, compose(shape.placement, {solid.com, {1, 0, 0, 0}}), to);
     }
   }
 
@@ -299,7 +322,12 @@ class Reader {
     } else if (const auto* mesh = dynamic_cast<const urdf::Mesh*>(&geometry)) {
       shape.type = ShapeType::mesh;
       const std::array<double, 3> scale{mesh->scale.x, mesh->scale.y, mesh->scale.z};
-      pieces_ = pieces_of(find_mesh(mesh->filename, folders_, what), scale, what);
+      std::string other_folder;
+      const std::string path = find_mesh(mesh->filename, folders_, what, &other_folder);
+      if (!other_folder.empty() && other_folders_.insert(other_folder).second)
+        deviations.push_back("'" + shortened(mesh->filename) + "' and others of its package are taken from '" +
+                             shortened(other_folder) + "', which has another name");
+      pieces_ = pieces_of(path, scale, what);
       shape.points = pieces_[0];
     } else {
       checks::fail(robot_.source + ": geometry '" + shape.name + "'",
@@ -326,11 +354,57 @@ class Reader {
 
   const UrdfOptions& options_;
   std::vector<std::string> folders_;
+  const std::map<std::string, double>& densities_;
+  std::set<std::string> other_folders_;  ///< of packages by another name
   std::map<std::pair<std::string, std::array<double, 3>>, std::vector<std::vector<double>>> files_;
   std::vector<std::vector<double>> pieces_;                 ///< of the mesh of the shape at hand
   std::set<std::pair<std::string, std::string>> capsules_;  ///< link, cylinder
   RobotDescription robot_;
 };
+
+// --- what urdfdom does not read ---
+
+/// Sets what urdfdom insists on: limits without effort or velocity have none, and an <inertial> without mass goes. densities: of the links whose
+/// shapes have to give it. True: the document has changed.
+bool complete(XMLElement& robot, const UrdfOptions& options, std::map<std::string, double>& densities,
+              std::vector<std::string>& deviations) {
+  bool changed = false;
+  int limits = 0;
+  for (XMLElement* joint = robot.FirstChildElement("joint"); joint; joint = joint->NextSiblingElement("joint")) {
+    XMLElement* limit = joint->FirstChildElement("limit");
+    if (!limit) continue;
+    bool lacks = false;
+    for (const char* name : {"effort", "velocity"}) {
+      if (limit->Attribute(name)) continue;
+      limit->SetAttribute(name, "0");
+      lacks = true;
+    }
+    limits += lacks;
+  }
+  if (limits > 0)
+    deviations.push_back("<limit> of " + std::to_string(limits) + " joints without effort or velocity: no bound");
+
+  // Links without an inertia, or with one that lacks its mass, have that of their shapes.
+  std::vector<std::string> of_shapes;
+  for (XMLElement* link = robot.FirstChildElement("link"); link; link = link->NextSiblingElement("link")) {
+    XMLElement* inertial = link->FirstChildElement("inertial");
+    if (inertial && inertial->FirstChildElement("mass")) continue;
+    const XMLElement* own = inertial ? inertial->FirstChildElement("density") : nullptr;
+    const double density = own ? own->DoubleAttribute("value") : options.link_density.value_or(0.0);
+    if (inertial) {
+      link->DeleteChild(inertial);
+      changed = true;
+    }
+    if (density == 0 || !link->FirstChildElement("collision")) continue;
+    densities[link->Attribute("name")] = density;
+    of_shapes.push_back(link->Attribute("name"));
+  }
+  if (!of_shapes.empty()) {
+    const std::string more = of_shapes.size() > 1 ? " and " + std::to_string(of_shapes.size() - 1) + " more" : "";
+    deviations.push_back("mass and inertia of link '" + of_shapes[0] + "'" + more + ": of their collision shapes");
+  }
+  return changed || limits > 0;
+}
 
 // --- what is not in urdfdom's tree, or not for the description ---
 
@@ -417,7 +491,8 @@ SceneParts read_urdf(const std::string& path_or_xml, const UrdfOptions& options,
   const std::string text = is_xml ? path_or_xml : load(path_or_xml);
   tinyxml2::XMLDocument document;
   const XMLElement& xml = parse_robot(text, source, document);
-  check_urdf(xml, source);
+  if (options.link_density) checks::positive("add_urdf link_density", *options.link_density);
+  check_urdf(xml, source, options.link_density.has_value());
   const std::vector<Mimic> followers = mimics(xml, source);
 
   // Options that robots of other sources have too.
@@ -433,9 +508,18 @@ SceneParts read_urdf(const std::string& path_or_xml, const UrdfOptions& options,
   common.motors = options.motors;
   common.balance_inertia = options.balance_inertia;
 
+  // What urdfdom insists on.
+  std::map<std::string, double> densities;
+  std::vector<std::string> completed;
+  tinyxml2::XMLPrinter printer;
+  tinyxml2::XMLDocument copy;
+  copy.Parse(text.c_str(), text.size());
+  const bool changed = complete(*copy.RootElement(), options, densities, completed);
+  if (changed) copy.Print(&printer);
+
   // The robot.
-  Reader reader(*parse(text, source), xml, source, options,
-                package_folders(is_xml ? "" : path_or_xml, options.package_dirs));
+  Reader reader(*parse(changed ? printer.CStr() : text, source), xml, source, options,
+                package_folders(is_xml ? "" : path_or_xml, options.package_dirs), densities);
   const RobotDescription robot = reader.robot();
   if (name.empty()) name = robot.name;
   common.name = name;
@@ -443,8 +527,9 @@ SceneParts read_urdf(const std::string& path_or_xml, const UrdfOptions& options,
 
   // What is left out.
   list_ignored(xml, source, parts);
-  for (const std::string& line : reader.deviations)
-    parts.deviate(source + ": " + line);
+  for (const auto* lines : {&completed, &reader.deviations})
+    for (const std::string& line : *lines)
+      parts.deviate(source + ": " + line);
   if (!options.ignore_mimic)
     couple(followers, source, parts);
   else if (!followers.empty())

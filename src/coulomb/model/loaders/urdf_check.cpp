@@ -58,13 +58,19 @@ void check_origin(const Element& parent, const std::string& what) {
   check_numbers(*origin, "rpy", 3, false, what + " origin");
 }
 
-/// Mass and inertia are there and are numbers.
-void check_inertial(const Element& inertial, const std::string& what) {
+/// Mass and inertia are there and are numbers; or a density of the shapes is.
+void check_inertial(const Element& inertial, const std::string& what, bool mass_of_shapes) {
   check_origin(inertial, what);
   const Element* mass = inertial.FirstChildElement("mass");
   const Element* inertia = inertial.FirstChildElement("inertia");
+  if (const Element* density = inertial.FirstChildElement("density"); density && !mass) {
+    check_numbers(*density, "value", 1, true, what + " density");
+    checks::positive(what + " density", density->DoubleAttribute("value"));
+    return;
+  }
   if (!mass) {
-    checks::fail(what, "has no <mass>");
+    if (mass_of_shapes) return;
+    checks::fail(what, "has no <mass>; link_density=1000 (kg/m^3) takes it of the link's collision shapes");
   }
   if (!inertia) {
     checks::fail(what, "has no <inertia>");
@@ -116,9 +122,9 @@ std::vector<const Element*> children(const Element& parent, const char* tag) {
 }
 
 /// What is inside of a link.
-void check_link(const Element& link, const std::string& what) {
+void check_link(const Element& link, const std::string& what, bool mass_of_shapes) {
   for (const Element* inertial : children(link, "inertial"))
-    check_inertial(*inertial, what + " inertial");
+    check_inertial(*inertial, what + " inertial", mass_of_shapes);
   for (const Element* collision : children(link, "collision"))
     check_collision(*collision, what + " collision");
 }
@@ -256,7 +262,7 @@ const Element& parse_robot(const std::string& text, const std::string& source, t
   return *robot;
 }
 
-void check_urdf(const Element& robot, const std::string& source) {
+void check_urdf(const Element& robot, const std::string& source, bool mass_of_shapes) {
   // Links first: joints may name any of them.
   Tree tree;
   std::set<std::string> joints;
@@ -269,7 +275,7 @@ void check_urdf(const Element& robot, const std::string& source) {
       checks::fail(source + ": link '" + name + "'", "appears twice");
     }
     tree.links.push_back(name);
-    check_link(*link, source + ": link '" + name + "'");
+    check_link(*link, source + ": link '" + name + "'", mass_of_shapes);
   }
 
   // Joints, and the tree that they make.

@@ -16,8 +16,8 @@ namespace coulomb {
 const tinyxml2::XMLElement& parse_robot(const std::string& text, const std::string& source,
                                         tinyxml2::XMLDocument& document);
 
-/// One tree of uniquely named links; numbers are finite and as many as wanted; collision shapes are known. Throws
-/// std::invalid_argument naming source, element and value.
-void check_urdf(const tinyxml2::XMLElement& robot, const std::string& source);
+/// One tree of uniquely named links; numbers are finite and as many as wanted; collision shapes are known. mass_of_shapes: an <inertial> may
+/// leave its mass to the link's shapes. Throws std::invalid_argument naming source, element and value.
+void check_urdf(const tinyxml2::XMLElement& robot, const std::string& source, bool mass_of_shapes);
 
 }  // namespace coulomb
