@@ -137,6 +137,32 @@ def test_steps(options):
     assert smooth > 0
 
 
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS.keys())
+@pytest.mark.parametrize("text", [crank(), refsite("branches", "wrench")], ids=["crank", "refsite"])
+def test_readings_of_forces_along_a_rollout(text, options):
+    """Their lengths depend on poses, which recalled steps and steps that end elsewhere must not take from the last one: single steps, all
+    steps recalled, all run again; and by differences."""
+    rng = np.random.default_rng(6)
+    model = coulomb.load(text)
+    names = ["sensor/sensor2", "sensor/sensor3"]  # of the actuator, and in the joint
+    q, v, _ = random_state(model, rng)
+    U, w, d = rng.normal(size=(4, model.nu)), rng.normal(size=(5, 1)), rng.normal(size=model.nv)
+    sim = coulomb.Simulator(model, **options)
+    steps, x = [], (q, v)
+    for u in U:
+        x = sim.step(*x, u)
+        steps.append(sim.output(names))
+
+    def value(e, more):
+        return (sim.rollout(model.integrate(q, e * d), v, U, **more).output(names[0]) * w).sum()
+
+    for more in ({}, {"keep_factors": False}):
+        rollout = sim.rollout(q, v, U, **more)
+        assert rollout.output(names)[1:] == pytest.approx(np.array(steps), rel=1e-9, abs=1e-9)
+        slope = rollout.vjp(outputs={names[0]: w}).q0 @ d
+        assert slope == pytest.approx((value(1e-6, more) - value(-1e-6, more)) / 2e-6, rel=1e-5, abs=1e-6)
+
+
 def test_a_crank_that_turns():
     """The slider's coordinate in closed form: r cos(q) - sqrt(rod^2 - r^2 sin^2 q)."""
     text = """<mujoco><compiler angle="radian"/><option gravity="0 0 0"/><worldbody><site name="guide" euler="0 1.5707963267948966 0"/>

@@ -63,7 +63,7 @@ ForceOutputs::ForceOutputs(const Model& model, const StepOptions& options)
 
 void ForceOutputs::move_to(const StepRecord& record) {
   record_ = &record;
-  have_at_ = false;
+  have_at_ = have_driven_ = false;
 }
 
 /// Of contacts and springs.
@@ -77,25 +77,40 @@ const DynamicsWorkspace& ForceOutputs::where_found() {
   return at_;
 }
 
+/// Where actuators act, for those whose length or moment depends on poses. Records of steps that know their contacts at the end have the
+/// poses of neither end: those of the last iterate, or none where a step is recalled.
+const DynamicsWorkspace& ForceOutputs::where_driven() {
+  if (!found_at_end()) return record_->dynamics;
+  if (options_->stepper->dynamics_at() == StepPoint::end) return where_found();
+  if (!driven_) driven_.emplace(*model_);
+  if (!have_driven_) {
+    kinematics(*model_, record_->q.data(), *driven_);
+    velocities(*model_, record_->v.data(), *driven_);
+    have_driven_ = true;
+  }
+  return *driven_;
+}
+
 /// Force of actuator k, with its derivatives, `scale` times. Returns the force.
 double ForceOutputs::add_actuator(int k, double scale, Scalar& out) {
   const StepRecord& r = *record_;
   out.at_end = options_->stepper->dynamics_at() == StepPoint::end;
   const double* q = out.at_end ? r.q_next.data() : r.q.data();
   const double* v = out.at_end ? r.v_next.data() : r.v.data();
+  const DynamicsWorkspace& at = where_driven();
   const Actuator& actuator = model_->actuators[k];
   TendonShare share;
   if (actuator.tendon >= 0 && model_->tendons[actuator.tendon].force_limited)
-    share = tendon_share(*model_, r.dynamics, actuator.tendon, q, v, r.u.data());
+    share = tendon_share(*model_, at, actuator.tendon, q, v, r.u.data());
   if (!share.bounded) {
-    const ActuatorForce a = actuator_force(*model_, r.dynamics, k, q, v, r.u[k]);
+    const ActuatorForce a = actuator_force(*model_, at, k, q, v, r.u[k]);
     out.value += scale * a.force;
     add_slopes(k, a, scale, out);
     return a.force;
   }
 
   // At the bound of its tendon it gives way to the others, unless it is at its own.
-  const ActuatorForce a = unbounded_force(*model_, r.dynamics, k, q, v, r.u[k]);
+  const ActuatorForce a = unbounded_force(*model_, at, k, q, v, r.u[k]);
   const double force = share.scale * a.force;
   const ForceBound bound = own_bound(actuator, force);
   if (bound != ForceBound::none) {
@@ -107,7 +122,7 @@ double ForceOutputs::add_actuator(int k, double scale, Scalar& out) {
   add_slopes(k, a, scale * share.scale, out);
   for (int other = 0; other < model_->nu; ++other)
     if (model_->actuators[other].tendon == actuator.tendon)
-      add_slopes(other, unbounded_force(*model_, r.dynamics, other, q, v, r.u[other]), -scale * force / share.sum, out);
+      add_slopes(other, unbounded_force(*model_, at, other, q, v, r.u[other]), -scale * force / share.sum, out);
   return force;
 }
 
@@ -152,7 +167,7 @@ void ForceOutputs::turn_by_normal(const BodyRows& b, const double* c, double sca
 void ForceOutputs::add_coupled_actuator(int k, int joint, Scalar& out) {
   const StepRecord& r = *record_;
   const bool at_end = options_->stepper->dynamics_at() == StepPoint::end;
-  const ActuatorForce a = actuator_force(*model_, r.dynamics, k, at_end ? r.q_next.data() : r.q.data(),
+  const ActuatorForce a = actuator_force(*model_, where_driven(), k, at_end ? r.q_next.data() : r.q.data(),
                                          at_end ? r.v_next.data() : r.v.data(), r.u[k]);
   const ActuatorDofs dofs = actuator_dofs(*model_, k);
   for (int i = 0; i < dofs.num; ++i) {

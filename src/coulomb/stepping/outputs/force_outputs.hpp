@@ -9,6 +9,7 @@
 // at the end of the step.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "coulomb/parameters/state_outputs.hpp"
@@ -82,6 +83,7 @@ class ForceOutputs {
   };
   bool found_at_end() const;
   const DynamicsWorkspace& where_found();
+  const DynamicsWorkspace& where_driven();
   void scalars(const Sensor& sensor);
   void close(Scalar& s) const;
   void add_coupled_actuator(int k, int joint, Scalar& out);
@@ -120,6 +122,8 @@ class ForceOutputs {
   const StepRecord* record_ = nullptr;
   DynamicsWorkspace at_;  // where the contacts were found
   bool have_at_ = false;
+  std::optional<DynamicsWorkspace> driven_;  // where actuators act, if that is not in the record
+  bool have_driven_ = false;
   SpringForces springs_;
   MotionSensors motion_;
   std::vector<OutsideForce> outside_;  // on all bodies, of the sensor looked at
