@@ -169,11 +169,12 @@ class Functional(NamedModel):
         models = self._models_of(parameters, len(x.q))
         return np.stack([model.output(list(names), q, v) for model, q, v in zip(models, x.q, x.v)])
 
-    def output_jacobians(self, names, readings, x, parameters, wrt):
-        """Readings and, by name of wrt ("q", "v", parameters), the matrices (n, size, k) of their numbers."""
-        y = self.output(names, x, parameters)
+    def output_jacobians(self, names, readings, x, parameters, wrt, models=None):
+        """Readings and, by name of wrt ("q", "v", parameters), the matrices (n, size, k) of their numbers. models: with the parameters, one
+        for each row, if there are any already."""
+        models = self._models_of(parameters, len(x.q)) if models is None else models
+        y = np.stack([model.output(list(names), q, v) for model, q, v in zip(models, x.q, x.v)])
         E, out = readings.expansion(y), {}
-        models = self._models_of(parameters, len(x.q))
         for name in wrt:
             J = np.stack([m.output_jacobian(list(names), q, v, name) for m, q, v in zip(models, x.q, x.v)])
             out[name] = E @ J @ self.coordinates.projection(x.q, x.lengths) if name == "q" else E @ J
@@ -222,6 +223,14 @@ class Environments:
             except ValueError as error:
                 raise error if self.n == 1 else ValueError(f"environment {i}: {error}") from None
         return out
+
+    def posed_models(self, poses):
+        """The models with their mocap bodies at poses (n, m, 7), one for each row."""
+        self.last = None
+        for simulator, row in zip(self.simulators, poses):
+            for body, pose in zip(simulator.model.mocap_bodies, row):
+                simulator.move_body(simulator.model.body_names[body], pose[:3], pose[3:])
+        return [simulator.model for simulator in self.simulators]
 
     def step(self, x):
         """q1 (n, nq), v1 (n, nv). x: an Inputs."""

@@ -33,6 +33,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.custom_derivatives import SymbolicZero
 
+from . import _poses
 from ._core import _substeps_of
 from ._functional import Inputs, functional
 
@@ -396,29 +397,44 @@ def _rollout_jacobians(f, call, wrt, *arrays):
             x = Inputs(f.coordinates, **inputs, q_name="q0")
             environments = f.environments(len(x.q), parameters, "mocap" in inputs)
             Q, V, converged, Y, J = environments.rollout_jacobians(x, steps, asked, readings)
-            of_outputs = _first_readings(f, readings, x, parameters, Y) if readings else []
+            of_outputs = _first_readings(environments, readings, x, parameters, Y) if readings else []
         start = f.coordinates.expansion(x.q) @ f.coordinates.projection(x.q, x.lengths)
         empty = {name: np.zeros((len(x.q), 0, nq + nv + ny, sizes[name])) for name in wrt}
         return [Q, V, converged, *of_outputs, start, *(J[name] if steps else empty[name] for name in wrt)]
 
     sizes = _sizes(call, arrays) | {"q": nq + nv, "previous": nq + nv}
-    of_outputs = [*_shape_of(readings, steps + 1), (ny, nq), (ny, nv), *((ny, sizes[n]) for n in call.parameters)]
+    of_outputs = [*_shape_of(readings, steps + 1), (ny, nq), (ny, nv), *((ny, sizes[n]) for n in _of_first(call))]
     shapes = [(steps + 1, nq), (steps + 1, nv), (steps,), *(of_outputs if readings else []), (nq, nq)]
     shapes += [(steps, nq + nv + ny, sizes[name]) for name in wrt]
     return _call(functools.partial(_rows, rows, _cores(call, 1)), shapes, *arrays)
 
 
-def _first_readings(f, readings, x, parameters, Y):
-    """All readings, and the derivatives of the first row by q0, v0 and the parameters: forces are zero there."""
-    n = len(x.q)
+def _of_first(call):
+    """What readings of the first state depend on besides q0 and v0."""
+    return (*call.parameters, *(name for name in call.inputs if name == "mocap"))
+
+
+def _first_readings(environments, readings, x, parameters, Y):
+    """All readings, and the derivatives of the first row by q0, v0, the parameters and the poses of the first step, if these are given: forces
+    are zero there."""
+    f, n = environments.functional, len(x.q)
+    posed = x.mocap is not None and x.mocap.shape[1] > 0
+    models = environments.posed_models(x.mocap[:, 0]) if posed else None
     y = np.zeros((n, readings.size))
     J = {name: np.zeros((n, readings.size, size)) for name, size in (("q", x.q.shape[1]), ("v", x.v.shape[1]))}
     J |= {name: np.zeros((n, readings.size, values.shape[1])) for name, values in parameters.items()}
+    if x.mocap is not None:
+        J["mocap"] = np.zeros((n, readings.size, 7 * len(f.placements)))
+    wrt = [by for by in J if by != "mocap"] + (f.placements if posed else [])
     row = 0
     for name, (size, _) in zip(readings.names, readings.sizes):
         if not f.is_force(name):
             names, one = f.output_names(name)
-            y[:, row : row + size], found = f.output_jacobians(names, one, x, parameters, tuple(J))
+            y[:, row : row + size], found = f.output_jacobians(names, one, x, parameters, wrt, models)
+            parts = [found.pop(placement) for placement in f.placements if posed]
+            if parts:
+                projection = _poses.block_projection(x.mocap[:, 0], x.mocap_lengths[:, 0])
+                found["mocap"] = np.concatenate(parts, axis=-1) @ projection
             for by, matrix in found.items():
                 J[by][:, row : row + size] = matrix
         row += size
@@ -431,12 +447,13 @@ def _rollout_rule(f, call, arrays, tangents):
     inputs = dict(zip(call.names, tangents))
     needed = _needed(inputs, tangents)
     wrt = tuple(name for name in needed if name not in ("q", "v"))
+    steps = arrays[2].shape[-2]
     Q, V, converged, *found = _rollout_jacobians(f, call, wrt, *arrays)
     first = {}
     if call.readings:
         Y, *found = found
-        count = 2 + len(call.parameters)
-        first = dict(zip(("q", "v", *call.parameters), found[:count]))
+        count = 2 + len(_of_first(call))
+        first = dict(zip(("q", "v", *_of_first(call)), found[:count]))
         found = found[count:]
     start, A, *J = found
     before = [J.pop(0)] if f.reaches_back else []
@@ -462,7 +479,10 @@ def _rollout_rule(f, call, arrays, tangents):
     )
     if call.readings:
         terms = [jnp.zeros(Y[..., 0, :].shape, A.dtype)]
-        terms += [jnp.einsum("...ij,...j->...i", m, inputs[n]) for n, m in first.items() if n in needed]
+        if steps == 0:
+            first.pop("mocap", None)
+        entering = {n: _flat(inputs[n][..., 0, :, :], n) if n == "mocap" else inputs[n] for n in first if n in needed}
+        terms += [jnp.einsum("...ij,...j->...i", first[n], tangent) for n, tangent in entering.items()]
         x0 = jnp.concatenate([x0, _sum(terms)], axis=-1)
     X = jnp.moveaxis(jnp.concatenate([x0[None], X]), 0, -2)
     results = (Q, V, converged, *([Y] if call.readings else []))

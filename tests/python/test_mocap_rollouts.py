@@ -542,3 +542,28 @@ def test_jax():
     assert np.asarray(last) == pytest.approx(
         np.asarray(coulomb.jax.rollout(sim, q, v, mocap=poses[:, :1], substeps=3)[1][:, -1])
     )
+
+
+@pytest.mark.parametrize("stepper", ["semi_implicit", "bdf2"])
+def test_jax_readings_of_the_first_state(stepper):
+    """They see the bodies where the first step has them: in the value, in the value beside a gradient, and in the gradient."""
+    jax = pytest.importorskip("jax")
+    torch = pytest.importorskip("torch")
+    import coulomb.jax
+    import coulomb.torch
+
+    jax.config.update("jax_enable_x64", True)
+    model, q, v, poses = rows()
+    sim = coulomb.Simulator(model, stepper=stepper)
+    names = ["position/target", "orientation/paddle", "position/hand"]
+    w = np.random.default_rng(14).normal(size=(2, 4, 10))
+
+    def value(q, m):
+        return (coulomb.jax.rollout(sim, q, v, mocap=m, outputs=names)[2] * w).sum()
+
+    found, (by_q, by_m) = jax.value_and_grad(value, (0, 1))(q, poses)
+    assert float(found) == pytest.approx(float(value(q, poses)), rel=1e-12)
+    Q, M = torch.tensor(q, requires_grad=True), torch.tensor(poses, requires_grad=True)
+    (coulomb.torch.rollout(sim, Q, torch.tensor(v), mocap=M, outputs=names)[2] * torch.tensor(w)).sum().backward()
+    assert np.asarray(by_m) == pytest.approx(M.grad.numpy(), rel=1e-9, abs=1e-9)
+    assert np.asarray(by_q) == pytest.approx(Q.grad.numpy(), rel=1e-9, abs=1e-9)
