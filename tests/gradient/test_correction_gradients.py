@@ -254,3 +254,42 @@ def test_where_a_wall_joins_the_correction_the_derivative_is_ambiguous():
             found += 1
             assert at(low)[1].ambiguous or at(high)[1].ambiguous
     assert found > 0
+
+
+# Two branches that two cords pull together, far beyond their limits: the correction depends on what acts at the end of the step.
+BRANCHES = """<mujoco><option timestep="0.002"/><worldbody><body><freejoint/><geom size=".05" mass="1"/><site name="a" pos=".02 -.09 .02"/>
+  <body pos=".12 0 0"><joint name="slide" type="slide" axis="1 .2 .3"/><geom size=".04" mass=".5"/><site name="c" pos=".1 -.2 .1"/></body>
+  <body pos="0 .1 0"><joint name="arm" axis="0 .4 1"/><geom type="box" size=".05 .04 .03" pos=".02 .03 0" mass=".7"/><site name="d" pos="-.08 0 .13"/></body>
+  </body></worldbody><tendon><spatial range="-1 .05" limited="true"><site site="d"/><site site="a"/><site site="c"/></spatial>
+  <fixed range="-1 -.3" limited="true"><joint joint="slide" coef=".9"/><joint joint="arm" coef=".2"/></fixed></tendon>
+  <actuator>{actuators}</actuator></mujoco>"""
+AT_THE_END = {
+    "velocity": '<velocity name="x" joint="arm" kv=".3"/>',
+    "position": '<position name="x" joint="arm" kp="3" kv=".2"/>',
+    "damper": '<damper name="x" joint="arm" kv=".5" ctrlrange="0 2"/><motor joint="arm"/>',
+    "gain of the speed": '<general name="x" joint="arm" gaintype="affine" gainprm="1 .3 -.4" biastype="affine" biasprm=".1 -2 -.3"/>',
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("rule", ["implicit_velocity", "implicit"])
+@pytest.mark.parametrize("seed", [4, 5])
+@pytest.mark.parametrize("actuators", AT_THE_END.values(), ids=AT_THE_END.keys())
+def test_forces_at_the_end_of_the_step(actuators, seed, rule):
+    """By state, controls and gains of servos, whose damping is in the mass matrix that bounds the correction."""
+    model = coulomb.load(BRANCHES.format(actuators=actuators))
+    sim = coulomb.Simulator(model, joint_forces=rule)
+    rng = np.random.default_rng(seed)
+    names = [n for n in model.parameters() if n.startswith("actuator_")]
+    q = model.integrate(model.neutral()[0], 0.2 * rng.normal(size=model.nv))
+    v, u = rng.normal(size=model.nv), rng.uniform(0.3, 1, size=model.nu)
+    check = coulomb.check_gradients(sim, q, v, u, wrt=["q", "v", "u", "tau", *names], tolerance=1e-6)
+    assert check.passed and check.compared > 0.9 * check.columns, str(check)
+
+    sim.step(q, v, u)
+    d, w = sim.derivatives(wrt=names), rng.normal(size=2 * model.nv)
+    g = sim.vjp(w[: model.nv], w[model.nv :], wrt=names)
+    columns = {"u": d.B, "tau": d.B_tau, **{name: d[name] for name in names}}
+    assert np.r_[g.q, g.v] == pytest.approx(w @ d.A, rel=1e-9, abs=1e-9)
+    for name, matrix in columns.items():
+        found = g[name] if name in names else getattr(g, name)
+        assert found == pytest.approx(w @ matrix, rel=1e-9, abs=1e-9), name

@@ -92,6 +92,15 @@ void StepLinearization::prepare_motion(LevelState& state, int level) {
     state.acceleration[d] = (state.v_next[d] - r.v[d] - r.spin.velocity[d]) / options_->constraints.timestep;
   link_twists(model, r.dynamics, state.v_next.data(), state.twist_next.data());
   velocities(model, r.dynamics, state.v_next.data(), state.body_twist.data(), state.rate_next.data());
+
+  // Joint forces at the end of the step are those of this velocity; who is at a bound is known.
+  if (r.joint_forces.at_end) {
+    const StepMotion motion{r.gains.rule, options_->constraints.timestep, r.v.data(), state.v_next.data()};
+    state.joint_forces.clamps = r.joint_forces.clamps;
+    state.joint_forces.clamps.known = true;
+    joint_forces(model, r.dynamics, r.configuration(), r.v.data(), r.u.data(), state.joint_forces);
+    joint_forces_at_end(model, r.dynamics, r.configuration(), r.u.data(), motion, state.joint_forces);
+  }
   exchange_states(level);
   prepare_level(model);
   exchange_states(level);
@@ -117,6 +126,7 @@ void StepLinearization::exchange_states(int level) {
   std::swap(body_twist_, other.body_twist);
   std::swap(rows_, other.rows);
   std::swap(forces_, other.forces);
+  if (r.joint_forces.at_end) std::swap(r.joint_forces, other.joint_forces);
   if (level < last_level) std::swap(inactive_, other.inactive);
   level_ = level_ == last_level ? level : last_level;
 }
@@ -173,6 +183,51 @@ void StepLinearization::find_level_y(const double* z) {
   solve_mass(model, r.dynamics, level_y_.data());
 }
 
+/// Where joint forces act at the end of the step, what they depend on differs from level to level: signed_y_ . r, to q and to the controls.
+void StepLinearization::add_joint_forces_of_level(double* q) {
+  const Model& model = *model_;
+  const JointForces& forces = record_->joint_forces;
+  const double h = options_->constraints.timestep;
+  if (!forces.at_end) return;
+  for (int d = 0; d < model.nv; ++d) {
+    const int joint = model.dof_joint[d];
+    for (int j = 0; j < joint_num_dofs(model.joint_type[joint]); ++j)
+      q[model.joint_v[joint] + j] += h * forces.dtau_dq[6 * d + j] * signed_y_[d];
+  }
+  for (const CoupledSlope& slope : forces.coupled_slopes)
+    q[slope.column] += h * slope.dq * signed_y_[slope.row];
+
+  level_u_.resize(model.nu);
+  for (int k = 0; k < model.nu; ++k) {
+    const ActuatorDofs dofs = actuator_dofs(model, k);
+    for (int j = 0; j < dofs.num; ++j)
+      level_u_[k] += h * forces.dtau_du[max_actuator_dofs * k + j] * signed_y_[dofs.dof[j]];
+  }
+}
+
+/// Do levels, or the motions of corrections, differ in what a control makes of the joint forces? Where a gain depends on the speed at the end.
+bool StepLinearization::controls_feel_levels() const {
+  if (lower_ + num_bounded_ == 0 || !record_->joint_forces.at_end) return false;
+  return std::any_of(model_->actuators.begin(), model_->actuators.end(),
+                     [](const Actuator& a) { return a.joint >= 0 && (a.gain[1] != 0 || a.gain[2] != 0); });
+}
+
+/// B_T row by row, from products backward: nu x 2 nv.
+std::vector<double> StepLinearization::control_rows() {
+  const std::size_t nv = model_->nv;
+  std::vector<double> out(2 * nv * model_->nu);
+  std::vector<double> weights(2 * nv, 0.0);
+  StepCotangent back;
+  for (std::size_t i = 0; i < 2 * nv; ++i) {
+    weights[i] = 1;
+    vjp(weights.data(), weights.data() + nv, back, nullptr);
+    weights[i] = 0;
+    for (int k = 0; k < model_->nu; ++k)
+      out[2 * nv * k + i] = back.u[k];
+  }
+  return out;
+}
+
 /// Both right-hand sides of the level in place: q (nv) and the set's parameters += sign level_y_ . r + z . s.
 void StepLinearization::add_sides(double sign, const double* z, double* q, const ParameterSet* set,
                                   double* parameters) {
@@ -185,6 +240,7 @@ void StepLinearization::add_sides(double sign, const double* z, double* q, const
   for (int d = 0; d < nv; ++d)
     q[d] -= h * id_q_[d];
   row_derivatives_vjp(row_state(), rows_, {signed_y_.data(), z}, row_sweep_, q);
+  add_joint_forces_of_level(q);
   if (!set || set->size() == 0) return;
   parameter_gradient(*set, still_.data(), signed_y_.data(), z, gradient_);
   for (std::size_t k = 0; k < gradient_.size(); ++k)

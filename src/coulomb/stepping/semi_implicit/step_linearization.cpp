@@ -326,6 +326,7 @@ const StepDerivatives& StepLinearization::jacobian() {
     store_island(model, island(index), B_tau_T_.data(), 0, out.B_tau_T);
   }
   actuator_columns(out);
+  if (controls_feel_levels()) out.B_T = control_rows();
   return out;
 }
 
@@ -400,6 +401,16 @@ std::shared_ptr<SparseStepDerivatives> StepLinearization::sparse_jacobian() {
   }
   for (int index : islands.order)
     if (of_island[index] >= 0) add_actuator_columns(index, result->islands[of_island[index]]);
+  if (!controls_feel_levels()) return result;
+
+  const std::vector<double> rows = control_rows();
+  for (SparseStepDerivatives::Island& own : result->islands) {
+    const std::size_t size = own.dofs.size();
+    for (std::size_t k = 0; k < own.actuators.size(); ++k)
+      for (std::size_t i = 0; i < 2 * size; ++i)
+        own.B_T[2 * size * k + i] = rows[2 * std::size_t(model.nv) * own.actuators[k] +
+                                         (i < size ? own.dofs[i] : model.nv + own.dofs[i - size])];
+  }
   return result;
 }
 

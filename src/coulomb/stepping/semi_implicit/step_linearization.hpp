@@ -65,7 +65,7 @@ class StepLinearization final : public StepGradient {
   struct LevelState {
     explicit LevelState(const Model& model)
         : v_next(model.nv), acceleration(model.nv), twist_next(8 * model.nv), rate_next(8 * model.nv),
-          body_twist(8 * model.num_bodies), forces(model) {}
+          body_twist(8 * model.num_bodies), forces(model), joint_forces(model) {}
     std::vector<double> v_next, acceleration;  // nv
     std::vector<double> lambda;                // rows
     std::vector<Mode> modes;                   // blocks
@@ -73,6 +73,7 @@ class StepLinearization final : public StepGradient {
     std::vector<double> twist_next, rate_next, body_twist;
     RowDerivatives rows;
     BodyForces forces;
+    JointForces joint_forces;             // if some of them act at the end
     std::vector<unsigned char> inactive;  // of motions of corrections: blocks that are not corrected
   };
   /// What inputs change of an island's corrections: corrected rows x ld, and ld.
@@ -167,6 +168,7 @@ class StepLinearization final : public StepGradient {
                       double* dv_T);
   void find_level_y(const double* z);
   void add_sides(double sign, const double* z, double* q, const ParameterSet* set, double* parameters);
+  void add_joint_forces_of_level(double* q);
   /// What q and the parameters change at a lower level but not at the last one, in out; z: the multipliers of that level.
   void add_level_difference(int level, const double* z, StepCotangent& out, const ParameterSet* set);
 
@@ -211,6 +213,8 @@ class StepLinearization final : public StepGradient {
   void solve_multipliers();
   void add_inverse_dynamics(StepCotangent& out);
   void add_joint_forces(StepCotangent& out) const;
+  bool controls_feel_levels() const;
+  std::vector<double> control_rows();
   void store_forces_and_controls(StepCotangent& out) const;
   bool row_cotangents(const double* row_values, double* z);
   /// Columns x of the island: impulses -C A^+ (Bs + B J Mh^-1 r), to rows column[k] of out_T. Bs may be null.
@@ -308,6 +312,7 @@ class StepLinearization final : public StepGradient {
   std::vector<BoundedIsland> bounded_;
   std::vector<int> bounded_of_;                    // by island: index into bounded_, or -1
   std::unique_ptr<LevelState> rest_, correction_;  // made when first needed
+  std::vector<double> level_u_;                    // nu: what levels add to the cotangent of controls
   std::vector<double> correction_s_;               // rows x padded(nv)
   std::vector<double> error_z_, motion_z_, with_corrections_, moved_q_;
 };

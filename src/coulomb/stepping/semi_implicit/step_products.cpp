@@ -35,6 +35,7 @@ void StepLinearization::vjp(const double* dq1, const double* dv1, StepCotangent&
   const double* z = adjoint_.z.data();
 
   // From the next state back to the multipliers of the equations that it solves.
+  std::fill(level_u_.begin(), level_u_.end(), 0.0);
   pull_back_integration(dq1, dv1, out);
   solve_multipliers();
 
@@ -174,6 +175,8 @@ void StepLinearization::store_forces_and_controls(StepCotangent& out) const {
     for (int j = 0; j < dofs.num; ++j)
       out.u[k] += forces.dtau_du[max_actuator_dofs * k + j] * out.tau[dofs.dof[j]];
   }
+  for (std::size_t k = 0; k < level_u_.size(); ++k)
+    out.u[k] += level_u_[k];
 }
 
 /// (M y) . dDelta by the state; momentum: M y, in out.v.
