@@ -57,6 +57,8 @@ struct Softness {
   /// solimp: d at depth 0 and at full depth, full depth (m or rad), midpoint, power
   std::array<double, 5> impedance{0.9, 0.95, 0.001, 0.5, 2};
   double least_time = 0;  ///< s: of the time constant, twice the file's time step (refsafe)
+  /// 1/kg: of the geometry's body or of the joint, which R is in proportion to; 0: that of the model in its neutral pose
+  double mobility = 0;
 };
 
 /// The same of a geometry, with what its contacts need besides.

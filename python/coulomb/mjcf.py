@@ -8,7 +8,7 @@ import re
 import numpy as np
 
 _INTEGERS = """
-    body_parentid body_mocapid jnt_type jnt_bodyid jnt_qposadr jnt_dofadr jnt_limited jnt_actfrclimited jnt_actgravcomp
+    body_parentid body_mocapid body_simple jnt_type jnt_bodyid jnt_qposadr jnt_dofadr jnt_limited jnt_actfrclimited jnt_actgravcomp
     geom_type geom_bodyid geom_dataid geom_contype geom_conaffinity geom_condim geom_priority
     hfield_nrow hfield_ncol hfield_adr
     mesh_vertadr mesh_vertnum mesh_graphadr mesh_graph pair_geom1 pair_geom2 pair_dim exclude_signature

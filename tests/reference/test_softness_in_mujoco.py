@@ -71,6 +71,26 @@ def test_depth_at_rest(case):
     assert ours == pytest.approx(theirs, rel=1e-3, abs=2e-8)
 
 
+SLIDES = {
+    "one": '<joint type="slide" axis="0 0 1" {more}/>',
+    "two": '<joint type="slide" axis="1 0 0"/><joint type="slide" axis="0 0 1" {more}/>',
+    "not along its axes": '<joint type="slide" axis="1 0 3" {more}/>',
+    "with a hinge": '<joint type="slide" axis="0 0 1" {more}/><joint axis="0 1 0"/>',
+}
+
+
+@pytest.mark.parametrize("more", ["", 'armature="1"', 'range="-.0001 1" limited="true" armature="1"'])
+@pytest.mark.parametrize("slides", SLIDES)
+def test_bodies_on_slides(slides, more):
+    """MuJoCo's weight of a body on slides alone is 1/mass, however many they are and whatever their armature."""
+    floor = "" if "range" in more else '<geom type="plane" size="5 5 1" condim="1"/>'
+    text = f"""<mujoco><option timestep="{H}"/><worldbody>{floor}<body pos="0 0 .1">{SLIDES[slides].format(more=more)}
+      <geom size=".1" mass="2" condim="1"/></body></worldbody></mujoco>"""
+    theirs, ours = motion_in_mujoco(text, 0.4), motion_here(text, 0.4)
+    assert np.abs(theirs).max() > 5e-5
+    assert ours[-1] == pytest.approx(theirs[-1], rel=1e-3, abs=2e-8)
+
+
 @pytest.mark.parametrize(
     "material", ["", 'solref=".02 .2"', 'solref=".1 .1" solimp="0 .8 .05"', 'margin=".01"', 'solref="-2000 -5"']
 )

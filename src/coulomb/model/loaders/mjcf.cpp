@@ -108,6 +108,7 @@ class Copier {
 void copy_bodies(const mjModel& m, Copier& c) {
   COULOMB_INTEGERS(body_parentid, m.nbody);
   COULOMB_INTEGERS(body_mocapid, m.nbody);
+  COULOMB_INTEGERS(body_simple, m.nbody);
   COULOMB_REALS(body_pos, 3 * m.nbody);
   COULOMB_REALS(body_quat, 4 * m.nbody);
   COULOMB_REALS(body_mass, m.nbody);

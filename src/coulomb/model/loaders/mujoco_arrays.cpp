@@ -39,6 +39,7 @@ MediumBox medium_box(const MujocoFields& f, int b) {
 /// A limit as soft as the file's, which pushes from its margin on.
 void soften_limit(const MujocoFields& f, int j, JointPart& part) {
   part.limit_softness = softness_of(f, "jnt", j);
+  part.limit_softness->mobility = own_mobility(f, part.body);
   const double margin = f.real("jnt_margin", j, 0);
   if (part.type != JointType::ball) part.lower += margin;
   part.upper -= margin;
@@ -246,6 +247,12 @@ Softness softness_of(const MujocoFields& f, const std::string& kind, int index) 
   const bool is_safe = !(f.count("opt_disableflags") & mj::disable_safe_reference);
   out.least_time = is_safe ? 2 * f.real("opt_timestep", 0) : 0;
   return out;
+}
+
+double own_mobility(const MujocoFields& f, int body) {
+  constexpr int on_slides_alone = 2;
+  const bool slides = f.has("body_simple") && f.integer("body_simple", body) == on_slides_alone;
+  return slides ? 1 / f.real("body_mass", body) : 0;
 }
 
 SceneParts translate_mujoco_arrays(const MujocoArrays& arrays, bool soft) {

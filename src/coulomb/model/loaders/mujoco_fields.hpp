@@ -79,6 +79,10 @@ void translate_bodies_and_joints(const MujocoFields& f, SceneParts& parts);
 void translate_geometries(const MujocoFields& f, SceneParts& parts);
 /// solref and solimp of an element of a kind: "geom", "pair", "jnt".
 Softness softness_of(const MujocoFields& f, const std::string& kind, int index);
+
+/// 1/kg: MuJoCo's weight of a body that moves along slides alone, each along an axis of its inertia, which is 1/mass whatever their number and
+/// armature. 0: as of other bodies.
+double own_mobility(const MujocoFields& f, int body);
 void translate_tendons(const MujocoFields& f, SceneParts& parts);
 /// Index into parts.tendons of MuJoCo's tendon t; `what` needs it.
 int tendon_index(const MujocoFields& f, int t, const std::string& what);

@@ -165,6 +165,7 @@ class GeometryTranslator {
       part.softness = contact_softness("geom", g);
       part.softness->mix = f_.real("geom_solmix", g, 1);
       part.softness->condim = part.condim;
+      part.softness->law.mobility = own_mobility(f_, part.body);
     }
     index_[g] = static_cast<int>(parts_.geometries.size());
     parts_.geometries.push_back(part);

@@ -119,6 +119,12 @@ std::map<std::pair<int, int>, ContactSoftness> listed_pairs(const SceneParts& pa
   return out;
 }
 
+/// 1/kg, of a geometry's body.
+double mobility_of(const GeometryPart& geometry, const std::vector<double>& of_bodies) {
+  const bool has_own = geometry.softness && geometry.softness->law.mobility > 0;
+  return has_own ? geometry.softness->law.mobility : of_bodies[geometry.body];
+}
+
 void set_contacts(const SceneParts& parts, const NeutralInertia& neutral, Model& m) {
   const std::vector<double> mobility = linear_mobilities(neutral, m);
   const auto listed = listed_pairs(parts);
@@ -130,7 +136,7 @@ void set_contacts(const SceneParts& parts, const NeutralInertia& neutral, Model&
     if (a.penalty.stiffness || b.penalty.stiffness) continue;
     const auto own = listed.find({m.pair_a[p], m.pair_b[p]});
     const auto softness = own != listed.end() ? std::optional(own->second) : combined(a, b);
-    const double both = mobility[a.body] + mobility[b.body];
+    const double both = mobility_of(a, mobility) + mobility_of(b, mobility);
     if (!softness || !(both > 0)) continue;
 
     PairSpring spring = spring_of(softness->law, share_of_normal(*softness, m.pair_friction[p]) * both);
@@ -152,6 +158,7 @@ void set_limits(const SceneParts& parts, Model& m) {
     double mobility = 0;
     for (int i = 0; i < dofs; ++i)
       mobility += m.dof_weight[m.joint_v[j] + i] / dofs;
+    if (joint.limit_softness->mobility > 0) mobility = joint.limit_softness->mobility;
     const PairSpring spring = spring_of(*joint.limit_softness, mobility);
     m.joint_limit_stiffness[j] = spring.stiffness;
     m.joint_limit_dashpot[j] = spring.dashpot;

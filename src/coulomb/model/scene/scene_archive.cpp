@@ -26,8 +26,9 @@ static void fields(Archive& archive, BodyPart& x) {
 
 template <class Archive>
 static void fields(Archive& archive, Softness& x) {
-  auto& [reference, impedance, least_time] = x;
+  auto& [reference, impedance, least_time, mobility] = x;
   archive(reference, impedance, least_time);
+  if (archive.format() >= 10) archive(mobility);
 }
 
 template <class Archive>
