@@ -92,6 +92,24 @@ def test_limits(solimp):
     assert_reverse(sim, q, v, np.array([0.5]), names)
 
 
+@pytest.mark.parametrize("solref", ["-4000 -80", "-4000 0"], ids=["dashpot", "mass alone"])
+def test_touch_is_a_kink(solref):
+    """At distance 0 the dashpot and the mass come in: two slopes of the bias, the closed one is returned and the flag is set."""
+    text = f"""<mujoco><option timestep="1e-3"/><worldbody><geom type="plane" size="5 5 1" condim="1" solref="{solref}"/>
+      <body pos="0 0 .1"><freejoint/><geom size=".1" mass="2" condim="1" solref="{solref}"/></body></worldbody></mujoco>"""
+    sim = coulomb.Simulator(coulomb.load(text, softness="file"))
+    q, v = sim.model.neutral()
+    v[2] = -0.5
+    slopes = []
+    for gap in (-1e-9, 0.0, 1e-9):
+        q[2] = 0.1 + gap
+        sim.step(q, v)
+        found = sim.derivatives()
+        assert found.ambiguous == (gap == 0)
+        slopes.append(found.dv_dq[2, 2])
+    assert slopes[1] == pytest.approx(slopes[0], rel=1e-5) and slopes[2] != pytest.approx(slopes[0], rel=1e-3)
+
+
 @pytest.mark.parametrize("keep", [True, False])
 def test_a_rollout_that_lands(keep):
     """Taylor remainders by the start and by the pair's spring; steps recalled and run again."""

@@ -80,9 +80,9 @@ SpringRow spring_row(const OneSidedSpring& spring, double timestep, double phi, 
   row.compliance = 1 / (timestep * z);
   row.bias.value = (phi <= 0 ? closed : open) * phi;
 
-  // The two slopes are one without a dashpot; where they meet that of the closed contact counts.
+  // The two slopes are one without a dashpot and a mass; where they meet that of the closed contact counts.
   row.bias.slope = phi <= corner_width ? closed : open;
-  row.bias.corner = spring.dashpot > 0 && std::abs(phi) <= corner_width;
+  row.bias.corner = (spring.dashpot > 0 || spring.inertia > 0) && std::abs(phi) <= corner_width;
 
   // The mass has the velocity of the surface already.
   if (!(spring.inertia > 0)) return row;
