@@ -114,6 +114,8 @@ def test_ray_refuses_bad_input():
     assert model.ray([], [0, 0, 0], [0, 1, 0])[0] == pytest.approx(1)
     assert model.ray([], [0, 0, 3], [0, 0, 1])[:2] == (-1.0, None)
     assert model.ray([], [0, 0, 3], [0, 0, -2], exclude=0)[1] is None
+    for scale in (1e-200, 1e200):
+        assert model.ray([], [0, 0, 3], [0, 0, -2 * scale])[:2] == (2.0, 0)
     with pytest.raises(ValueError, match="direction"):
         model.ray([], [0, 0, 3], [0, 0, 0])
     with pytest.raises(ValueError, match="point"):

@@ -1,4 +1,6 @@
 // Outputs of a state that a user gives: checked input in front of StateOutputs.
+#include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "coulomb/base/small_math.hpp"
@@ -39,8 +41,10 @@ RayHit ray(const Model& model, const std::vector<double>& q, const std::array<do
   check_configuration(model, q.data(), "q");
   checks::finite("point", point.data(), 3);
   checks::finite("direction", direction.data(), 3);
-  const double length = norm3(direction.data());
-  if (!(length > 0)) checks::fail("direction", "its length is zero: give a vector that points somewhere");
+  double largest = 0;
+  for (const double x : direction)
+    largest = std::max(largest, std::abs(x));
+  if (largest == 0) checks::fail("direction", "its length is zero: give a vector that points somewhere");
   if (excluded_body < -1 || excluded_body >= model.num_bodies)
     checks::fail("excluded_body", std::to_string(excluded_body) + " is none of the model's " +
                                       std::to_string(model.num_bodies) + " bodies; -1 excludes none");
@@ -48,7 +52,12 @@ RayHit ray(const Model& model, const std::vector<double>& q, const std::array<do
   Ray along;
   copy3(point.data(), along.origin);
   for (int i = 0; i < 3; ++i)
-    along.direction[i] = direction[i] / length;
+    along.direction[i] = direction[i] / largest;
+
+  // The square of any length would leave double precision.
+  const double length = norm3(along.direction);
+  for (double& x : along.direction)
+    x /= length;
   DynamicsWorkspace at(model);
   kinematics(model, q.data(), at);
   const std::vector<double> still(model.nv, 0.0);
