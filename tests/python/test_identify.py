@@ -254,6 +254,35 @@ def test_outliers():
     assert distance(squares, truth) > 100
 
 
+def test_every_kind_that_refuses_negative_values_is_bounded():
+    """So that a fit does not try what the model refuses."""
+    from coulomb.identify.unknowns import _NOT_NEGATIVE
+
+    text = """<mujoco><option density="1.2" viscosity=".1"/><worldbody><geom name="floor" type="plane" size="1 1 1" friction=".5"/><body pos="0 0 .1">
+      <joint name="a" axis="0 1 0" range="-1 1" stiffness="1" damping=".1" armature=".1" frictionloss=".1"/><geom name="g" size=".1" pos=".1 0 0"/></body></worldbody>
+      <tendon><fixed name="t" range="-1 1" stiffness="1" damping="1" frictionloss=".1" armature=".1"><joint joint="a" coef="1"/></fixed></tendon>
+      <actuator><position joint="a" kp="3" kv=".1"/><velocity joint="a" kv=".1"/><muscle joint="a" lengthrange="0 1"/></actuator></mujoco>"""
+    seen = set()
+    for model in (coulomb.load(text), coulomb.load(text, softness="file")):
+        for name, parameter in model.parameters().items():
+            kind = name.split("/")[0]
+            if parameter.size > 1 or kind in ("restitution", "pair_restitution"):
+                continue
+            try:
+                model.with_parameters({name: -1.0})
+            except ValueError as error:
+                assert "must be" in str(error) and kind in _NOT_NEGATIVE, name
+                seen.add(kind)
+    assert {
+        "tendon_armature",
+        "muscle_force",
+        "joint_limit_dashpot",
+        "actuator_kd",
+        "viscosity",
+        "pair_inertia",
+    } <= seen
+
+
 def test_a_bound_holds():
     Q, U = arm_motion()
     bounded = [Unknown("mass/lower", log=True), Unknown("joint_damping/shoulder", upper=0.25), "joint_damping/elbow"]
