@@ -242,3 +242,16 @@ def test_along_a_rollout():
     assert abs(g.v0 @ direction / number - 1) < 1e-6
     number = (8 * (loss(0, h) - loss(0, -h)) - (loss(0, 2 * h) - loss(0, -2 * h))) / (12 * h)
     assert abs((g.fext * push).sum() / number - 1) < 1e-6
+
+
+def test_paths_whose_pull_they_do_not_take_off_are_listed():
+    mjcf = """<mujoco><worldbody><site name="w" pos="-.3 0 .1"/><body><joint name="j" axis="0 1 0"/><geom size=".05" mass="1" pos=".1 0 0"/>
+      <site name="c" pos=".1 0 .05"/></body></worldbody>{more}<sensor><force site="c"/><torque site="c"/></sensor></mujoco>"""
+    path = '<tendon><spatial name="t" {law}><site site="w"/><site site="c"/></spatial></tendon>'
+    driven = '<actuator><motor tendon="t"/></actuator>'
+    fixed = '<tendon><fixed name="t"><joint joint="j" coef="1"/></fixed></tendon>'
+    crank = '<actuator><motor cranksite="c" slidersite="w" cranklength=".6"/></actuator>'
+    line = "pull of spatial tendons on 2 force and torque sensors: they do not take it off"
+    cases = {path.format(law='stiffness="5"'): True, path.format(law="") + driven: True, path.format(law=""): False}
+    for more, is_listed in {**cases, fixed + driven: False, crank: False}.items():
+        assert (line in coulomb.load(mjcf.format(more=more)).deviations) == is_listed, more

@@ -224,6 +224,23 @@ bool translate_sensor(const MujocoFields& f, int i, const SceneParts& parts, Sen
   return true;
 }
 
+bool is_load(const Sensor& sensor) {
+  return sensor.type == SensorType::interaction_force || sensor.type == SensorType::interaction_torque;
+}
+
+/// Does a path over sites exert forces? That of a crank, whose pull MuJoCo's sensors do not take off either, does not count.
+bool any_path_pulls(const SceneParts& parts) {
+  const auto is_slider = [](const TendonPoint& p) { return p.kind == TendonPoint::Kind::slider; };
+  for (std::size_t i = 0; i < parts.tendons.size(); ++i) {
+    const Tendon& t = parts.tendons[i];
+    if (t.path.empty() || std::any_of(t.path.begin(), t.path.end(), is_slider)) continue;
+    const bool is_driven = std::any_of(parts.actuators.begin(), parts.actuators.end(),
+                                       [&](const Actuator& a) { return a.tendon == static_cast<int>(i); });
+    if (is_driven || t.limited || t.stiffness > 0 || t.damping > 0 || t.dry_friction > 0) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 void translate_sensors(const MujocoFields& f, SceneParts& parts) {
@@ -269,6 +286,10 @@ void translate_sensors(const MujocoFields& f, SceneParts& parts) {
   if (count > 0) {
     parts.ignored.push_back(std::to_string(count) + " sensors (" + unsupported + ")");
   }
+  const auto loads = std::count_if(parts.sensors.begin(), parts.sensors.end(), is_load);
+  if (loads > 0 && any_path_pulls(parts))
+    parts.deviate("pull of spatial tendons on " + std::to_string(loads) +
+                  " force and torque sensors: they do not take it off");
   if (delayed > 0)
     parts.ignored.push_back("delay or interval of " + std::to_string(delayed) + " sensors: they are read at once");
 }
