@@ -52,3 +52,36 @@ def test_an_actuator_of_no_joint_is_named(joint, inertia):
         error.value
     )
     assert scene.build().num_bodies == 1
+
+
+TENDON = XML.replace(
+    "</mujoco>", '<tendon><fixed name="t"><joint joint="hinge" coef="1"/></fixed></tendon></mujoco>'
+).replace("</actuator>", '<position name="cord" tendon="t"/></actuator>')
+
+
+@pytest.mark.parametrize(
+    ("field", "row", "said"),
+    [
+        ("body_parentid", 2, "body 'two' parent: index {} is not within 0 .. 1"),
+        ("jnt_bodyid", 1, "joint 'hinge' body: index {} is not within 1 .. 2"),
+        ("jnt_qposadr", 1, "joint 'hinge' jnt_qposadr: index {} is not within 0 .. 7"),
+        ("jnt_dofadr", 1, "joint 'hinge' jnt_dofadr: index {} is not within 0 .. 6"),
+        ("wrap_objid", 0, "tendon 't' joint: index {} is not within 0 .. 1"),
+        ("actuator_trntype", 0, "transmission by of type {} is not supported"),
+        ("nbody", 0, "nbody is {}"),
+        ("njnt", 0, "njnt is {}"),
+    ],
+)
+@pytest.mark.parametrize("value", [-2, -(2**31), 2**31 - 1])
+@pytest.mark.parametrize("softness", [None, "file"])
+def test_what_other_elements_look_up_is_named(field, row, said, value, softness):
+    """Before tendons, actuators and their reports follow it."""
+    if field in ("nbody", "njnt") and value > 0:
+        said = "is missing or has no"
+    arrays = coulomb.mjcf.mujoco_arrays(mujoco.MjModel.from_xml_string(TENDON))
+    arrays["integers"][field][row] = value
+    scene = coulomb.Scene()
+    with pytest.raises(ValueError) as error:
+        scene.add_mujoco_model(arrays, softness=softness)
+    assert said.format(value) in str(error.value)
+    assert scene.build().num_bodies == 1

@@ -47,7 +47,8 @@ void refuse_unless_static_actuator(const MujocoFields& f, int a, const std::stri
   const int transmission = f.integer("actuator_trntype", a);
   if (transmission < 0 || transmission > site_transmission) {
     const char* kinds[] = {"joint", "jointinparent", "slidercrank", "tendon", "site", "body"};  // mjtTrn
-    const std::string kind = transmission < 6 ? kinds[transmission] : "of type " + std::to_string(transmission);
+    const std::string kind =
+        transmission >= 0 && transmission < 6 ? kinds[transmission] : "of type " + std::to_string(transmission);
     const std::string type = "(trntype " + std::to_string(transmission) + ")";
     const std::string expected =
         "actuators drive joints, tendons and sites: only joint, jointinparent, slidercrank, tendon and site " + type;

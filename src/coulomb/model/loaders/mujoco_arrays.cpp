@@ -73,7 +73,7 @@ void translate_joint(const MujocoFields& f, int j, SceneParts& parts) {
   JointPart part;
   part.name = name;
   part.type = types[type];
-  part.body = f.integer("jnt_bodyid", j);
+  part.body = f.index("jnt_bodyid", j, 1, f.number("nbody") - 1, refused + " body");
   part.pos = f.row<3>("jnt_pos", j);
   part.axis = f.row<3>("jnt_axis", j);
   const auto range = f.row<2>("jnt_range", j);
@@ -100,8 +100,8 @@ void translate_joint(const MujocoFields& f, int j, SceneParts& parts) {
   // Its coordinates,
   const int nq = part.type == JointType::free ? 7 : part.type == JointType::ball ? 4 : 1;
   const int nv = nq == 7 ? 6 : nq == 4 ? 3 : 1;
-  const int q = f.integer("jnt_qposadr", j);
-  const int v = f.integer("jnt_dofadr", j);
+  const int q = f.index("jnt_qposadr", j, 0, f.number("nq") - nq, refused + " jnt_qposadr");
+  const int v = f.index("jnt_dofadr", j, 0, f.number("nv") - nv, refused + " jnt_dofadr");
   for (int i = 0; i < nq; ++i) {
     part.q_neutral[i] = f.real("qpos0", q + i);
     part.q_spring[i] = f.real("qpos_spring", q + i);
@@ -157,11 +157,11 @@ void translate_keyframes_and_options(const MujocoFields& f, SceneParts& parts) {
 }  // namespace
 
 void translate_bodies_and_joints(const MujocoFields& f, SceneParts& parts) {
-  for (int b = 1; b < f.count("nbody"); ++b) {
+  for (int b = 1; b < f.number("nbody"); ++b) {
     BodyPart part;
     part.name = f.name("body", b);
     part.gravity_compensation = f.real("body_gravcomp", b, 0);
-    part.parent = f.integer("body_parentid", b);
+    part.parent = f.index("body_parentid", b, 0, b - 1, "body '" + part.name + "' parent");
     // Where it is, and what it weighs.
     part.placement = {f.row<3>("body_pos", b), f.row<4>("body_quat", b)};
     part.mass = f.real("body_mass", b);
@@ -171,7 +171,7 @@ void translate_bodies_and_joints(const MujocoFields& f, SceneParts& parts) {
     part.medium_box = medium_box(f, b);
     parts.bodies.push_back(part);
   }
-  for (int j = 0; j < f.count("njnt"); ++j)
+  for (int j = 0; j < f.number("njnt"); ++j)
     translate_joint(f, j, parts);
 }
 

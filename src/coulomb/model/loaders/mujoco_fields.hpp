@@ -42,6 +42,20 @@ class MujocoFields {
                                   std::to_string(index));
     return it->second[index];
   }
+  /// The same, of an element that is there: low .. high. what: as an error calls it.
+  int index(const std::string& key, int i, int low, int high, const std::string& what) const {
+    const int at = integer(key, i);
+    if (at < low || at > high)
+      throw std::invalid_argument("MuJoCo arrays: " + what + ": index " + std::to_string(at) + " is not within " +
+                                  std::to_string(low) + " .. " + std::to_string(high));
+    return at;
+  }
+  /// How many elements there are.
+  int number(const std::string& key) const {
+    const int n = count(key);
+    if (n < 0) throw std::invalid_argument("MuJoCo arrays: " + key + " is " + std::to_string(n));
+    return n;
+  }
   bool any_nonzero(const std::string& key) const {
     const auto it = arrays_.reals.find(key);
     return it != arrays_.reals.end() &&

@@ -18,7 +18,7 @@ bool is_fixed_tendon(const MujocoFields& f, int t) {
 void add_joints(const MujocoFields& f, int t, Tendon& out) {
   const int first = f.integer("tendon_adr", t);
   for (int k = first; k < first + f.integer("tendon_num", t); ++k) {
-    const int joint = f.integer("wrap_objid", k);
+    const int joint = f.index("wrap_objid", k, 0, f.number("njnt") - 1, "tendon '" + out.name + "' joint");
     const double coefficient = f.real("wrap_prm", k);
     const auto at = std::find(out.joints.begin(), out.joints.end(), joint);
     if (at != out.joints.end()) {
