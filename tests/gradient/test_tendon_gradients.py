@@ -233,3 +233,18 @@ def test_steps_that_are_split(equality):
         q, v = sim.step(q, v, u)
         impacts += len(sim.impacts)
     assert impacts > 0
+
+
+@pytest.mark.parametrize("law", ["stiffness", "damping", "armature"])
+def test_laws_too_small_to_divide_by(law):
+    """Less than anything has a finite inverse: the step is the one without it, and so are its derivatives."""
+    text = """<mujoco><worldbody><body><joint name="j" axis="0 1 0"/><geom size=".1" mass="1" pos=".1 0 0"/></body></worldbody>
+      <tendon><fixed name="t" {}><joint joint="j" coef="1"/></fixed></tendon></mujoco>"""
+    found = []
+    for more in ("", f'{law}="1e-320"', f'{law}="1e-280"'):
+        model = coulomb.load(text.format(more))
+        sim = coulomb.Simulator(model)
+        q1, v1 = sim.step([0.2], [0.3])
+        assert sim.status.converged, sim.status.reason
+        found.append(np.concatenate([q1, v1, sim.derivatives().A.ravel()]))
+    assert found[1] == pytest.approx(found[0], rel=1e-12) and found[2] == pytest.approx(found[0], rel=1e-12)

@@ -8,9 +8,12 @@
 namespace coulomb {
 namespace {
 
+/// N s/m: less is as good as nothing, and has an inverse that is finite.
+constexpr double least_impedance = 1e-290;
+
 /// h k + d + m/h: force per closing speed, of a gap that is closed.
 double impedance(const OneSidedSpring& spring, double timestep) {
-  return timestep * spring.stiffness + spring.dashpot + spring.inertia / timestep;
+  return std::max(least_impedance, timestep * spring.stiffness + spring.dashpot + spring.inertia / timestep);
 }
 
 /// y of the curve at the share x of the full depth, and dy/dx.
