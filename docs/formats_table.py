@@ -156,9 +156,9 @@ MJCF = {
         ("`surfacevel`", "refused", "geom 'g': surfacevel", mjcf(geom=' surfacevel="1 0 0 0 0 0"')),
         ("`adhesion` of a geom", "refused", "geom 'g': adhesion", mjcf(geom=' adhesion="1"')),
         (
-            "`fluidshape` ellipsoid in a medium",
-            "refused",
-            "geom 'g': fluidshape ellipsoid",
+            "`fluidshape`, `fluidcoef`",
+            "read",
+            "[ellipsoids](conventions.md#drag-and-rotors) in a medium",
             mjcf(option='<option density="1"/>', geom=' fluidshape="ellipsoid"'),
         ),
     ],

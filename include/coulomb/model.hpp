@@ -239,6 +239,17 @@ struct MediumBox {
   std::array<double, 3> size{};  ///< m, full sides
 };
 
+/// An ellipsoid that the medium sees in place of a geometry (MuJoCo's fluidshape). A body that has some has no MediumBox.
+struct MediumEllipsoid {
+  std::array<double, 3> pos{};  ///< its middle in the body's frame
+  std::array<double, 4> quat{1, 0, 0, 0};
+  std::array<double, 3> semiaxes{};         ///< m
+  std::array<double, 5> coefficients{};     ///< of blunt drag, slender drag, angular drag, Kutta lift, Magnus lift
+  std::array<double, 3> virtual_mass{};     ///< m^3, by axis: of the medium that moves along, per density
+  std::array<double, 3> virtual_inertia{};  ///< m^5, the same
+  double scale = 1;                         ///< of the whole force
+};
+
 /// A muscle's force by its length and velocity, from MuJoCo's curves: -peak_force (FL(L) FV(V) u + FP(L)), which pulls. L: the length in units
 /// of that at which it is strongest, L = range[0] at length_range[0] and range[1] at length_range[1]; V: its rate, 1 = fastest.
 struct Muscle {
@@ -497,6 +508,9 @@ struct Model {
 
   Medium medium;
   std::vector<MediumBox> body_medium_box;  ///< num_bodies
+  std::vector<MediumEllipsoid> medium_ellipsoids;
+  std::vector<int>
+      body_first_ellipsoid;  ///< num_bodies + 1: those of a body end where the next one's begin; or empty: none
 
   bool has_joint_springs = false;
   bool has_spring_curves = false;  ///< contacts or limits whose numbers depend on their depth

@@ -31,6 +31,7 @@ struct BodyPart {
   bool mocap = false;                   ///< fixed, but no part of the world for the parent-child filter (MuJoCo)
   double gravity_compensation = 0;      ///< share of its weight that is taken away
   std::optional<MediumBox> medium_box;  ///< unset: that of its inertia
+  std::vector<MediumEllipsoid> medium_ellipsoids;  ///< any: the medium sees them instead
 };
 
 struct JointPart {

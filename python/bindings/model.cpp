@@ -306,6 +306,37 @@ void bind_extras(Class& cls) {
       .def_prop_ro(
           "force_range", [](const Tendon& t) { return to_numpy(t.force_range); }, "(2,) lower and upper, N or N m.");
   cls.def_ro("tendons", &Model::tendons, "The tendons, fixed (sums of joints) and spatial (paths).");
+  nb::class_<MediumEllipsoid>(cls, "MediumEllipsoid", "An ellipsoid that the medium sees in place of a geometry.")
+      .def("__repr__", [](const MediumEllipsoid&) { return "<MediumEllipsoid>"; })
+      .def_prop_ro(
+          "pos", [](const MediumEllipsoid& e) { return to_numpy(e.pos); }, "(3,) m: its middle in the body.")
+      .def_prop_ro(
+          "quat", [](const MediumEllipsoid& e) { return to_numpy(e.quat); }, "(4,) w x y z: its axes in the body.")
+      .def_prop_ro(
+          "semiaxes", [](const MediumEllipsoid& e) { return to_numpy(e.semiaxes); }, "(3,) m.")
+      .def_prop_ro(
+          "coefficients", [](const MediumEllipsoid& e) { return to_numpy(e.coefficients); },
+          "(5,) of blunt drag, slender drag, angular drag, Kutta lift, Magnus lift.")
+      .def_prop_ro(
+          "virtual_mass", [](const MediumEllipsoid& e) { return to_numpy(e.virtual_mass); },
+          "(3,) m^3, by axis: volume of the medium that moves along.")
+      .def_prop_ro(
+          "virtual_inertia", [](const MediumEllipsoid& e) { return to_numpy(e.virtual_inertia); }, "(3,) m^5.")
+      .def_ro("scale", &MediumEllipsoid::scale, "Of the whole force; 1 in MJCF files.");
+  cls.def(
+      "body_ellipsoids",
+      [](const Model& model, int body) {
+        if (body < 0 || body >= model.num_bodies)
+          throw std::invalid_argument("body: " + std::to_string(body) + " is not the index of a body, 0 to " +
+                                      std::to_string(model.num_bodies - 1));
+        if (model.body_first_ellipsoid.empty()) return std::vector<MediumEllipsoid>{};
+        const auto all = model.medium_ellipsoids.begin();
+        return std::vector<MediumEllipsoid>(all + model.body_first_ellipsoid[static_cast<std::size_t>(body)],
+                                            all + model.body_first_ellipsoid[static_cast<std::size_t>(body) + 1]);
+      },
+      nb::arg("body"),
+      "The ellipsoids that the medium sees in place of that body, by its index; without any it sees a box. "
+      "ValueError: there is no such body.");
   nb::class_<Muscle>(cls, "Muscle",
                      "A muscle: force = -peak_force (FL(L) FV(V) u + FP(L)), with its length and velocity L and V in "
                      "units of that at which it is strongest.")

@@ -89,7 +89,7 @@ def _body(model, body, children):
         )
     lines += [_joint(model, joint) for joint in np.flatnonzero(model.joint_body == body)]
     lines += [_geom(model, index) for index in np.flatnonzero(model.geometry_body == body)]
-    lines += _actuator_marks(model, body) + _path_marks(model, body)
+    lines += _actuator_marks(model, body) + _path_marks(model, body) + _ellipsoids(model, body)
     lines += [_body(model, child, children) for child in children[body]]
     return "\n".join([*lines, "</body>"])
 
@@ -103,6 +103,20 @@ def _actuator_marks(model, body):
         if a.reference_body == body:
             lines.append(f'<site name="a{i}r" pos="{_numbers(a.reference_pos)}" quat="{_numbers(a.reference_quat)}"/>')
     return lines
+
+
+def _ellipsoids(model, body):
+    """What the medium sees in place of a body: geoms without mass that nothing touches. Their added mass is that of their semi-axes."""
+    for e in model.body_ellipsoids(body):
+        if e.scale != 1:
+            raise ValueError(
+                f"to_mjcf: an ellipsoid of body {model.body_names[body]!r} has scale {e.scale}; MJCF files can only say 0 or 1"
+            )
+    return [
+        f'<geom type="ellipsoid" size="{_numbers(e.semiaxes)}" pos="{_numbers(e.pos)}" quat="{_numbers(e.quat)}" mass="0" '
+        f'contype="0" conaffinity="0" fluidshape="ellipsoid" fluidcoef="{_numbers(e.coefficients)}"/>'
+        for e in model.body_ellipsoids(body)
+    ]
 
 
 def _path_marks(model, body):

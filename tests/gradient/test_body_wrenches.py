@@ -247,10 +247,6 @@ def test_what_is_not_there_is_refused():
         + body
         + "</worldbody><actuator>{actuator}</actuator></mujoco>"
     )
-    ellipsoid = 'fluidshape="ellipsoid"'
-    with pytest.raises(ValueError, match="geom 'g': fluidshape ellipsoid"):
-        coulomb.load(text.format(density=1, geom=ellipsoid, actuator=""))
-    coulomb.load(text.format(density=0, geom=ellipsoid, actuator=""))
     with pytest.raises(ValueError, match="'w' is fixed to the world"):
         coulomb.load(text.format(density=0, geom="", actuator='<motor site="w"/>'))
 

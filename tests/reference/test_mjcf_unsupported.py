@@ -24,10 +24,6 @@ REFUSED = {
         dict(after=ACTUATOR.format('<motor joint="j" nsample="2" interp="zoh" delay="0.01"/>')),
         "actuator 'actuator0': delay",
     ),
-    "ellipsoid in a medium": (
-        dict(option='<option density="1.2"/>', geom=' fluidshape="ellipsoid"'),
-        "geom 'g': fluidshape ellipsoid",
-    ),
     "override": (
         dict(option='<option><flag override="enable"/></option>'),
         "option: flag override (contact parameter override)",

@@ -1,5 +1,7 @@
 """Compiled models whose arrays were changed afterwards: indices that lead nowhere and numbers out of range are refused by name."""
 
+import math
+
 import pytest
 
 import coulomb
@@ -36,6 +38,25 @@ def test_what_leads_nowhere_is_named(field, row, value, said):
         scene.add_mujoco_model(model)
     assert said in str(error.value)
     assert scene.build().num_bodies == 1  # nothing of it has been added
+
+
+@pytest.mark.parametrize(
+    ("field", "row", "value", "said"),
+    [
+        ("geom_fluid", (1, 3), math.nan, "geom_fluid[1][3]: nan is not finite"),
+        ("geom_fluid", (1, 9), math.inf, "geom_fluid[1][9]: inf is not finite"),
+        ("geom_size", (1, 0), 0, "body 'one' ellipsoid in the medium semiaxes: 0 must be positive"),
+        ("geom_quat", (1, 0), 3, "body 'one' ellipsoid in the medium quat"),
+        ("geom_bodyid", 1, 7, "geometry 'ball' body: index 7 is not within 0 .. 2"),
+    ],
+)
+def test_an_ellipsoid_of_nothing_is_named(field, row, value, said):
+    text = XML.replace('name="ball" size', 'name="ball" fluidshape="ellipsoid" size')
+    model = mujoco.MjModel.from_xml_string(text)
+    getattr(model, field)[row] = value
+    with pytest.raises(ValueError) as error:
+        coulomb.Scene().add_mujoco_model(model)
+    assert said in str(error.value)
 
 
 @pytest.mark.parametrize("joint", [-1, 2, 5, 2**31 - 1, -(2**31)])

@@ -5,6 +5,7 @@
 
 #include "coulomb/base/small_math.hpp"
 #include "coulomb/dynamics/dynamics.hpp"
+#include "coulomb/dynamics/ellipsoid_drag.hpp"
 #include "coulomb/dynamics/joint_forces.hpp"
 #include "coulomb/model/tendon.hpp"
 
@@ -200,9 +201,18 @@ void relative_site_moment(const Model& model, const DynamicsWorkspace& at, const
 }
 
 MediumOnBody::MediumOnBody(const Model& model, const DynamicsWorkspace& at, int body, const double* twist) {
+  const EllipsoidRange ellipsoids = ellipsoids_of(model, body);
+  is_box_ = ellipsoids.first == ellipsoids.last;
+  copy3(model.medium.wind.data(), wind_);
+  if (is_box_)
+    add_box(model, at, body, twist);
+  else
+    add_ellipsoids(model, at, body, twist);
+}
+
+void MediumOnBody::add_box(const Model& model, const DynamicsWorkspace& at, int body, const double* twist) {
   const MediumBox& box = model.body_medium_box[body];
   place_frame(at, body, model.body_tree[body], box.pos.data(), box.quat.data(), arm_, axes_);
-  copy3(model.medium.wind.data(), wind_);
 
   // The velocity of the middle against the wind, and the angular velocity, along the box.
   double velocity[3];
@@ -242,6 +252,85 @@ MediumOnBody::MediumOnBody(const Model& model, const DynamicsWorkspace& at, int 
     wrench[i] = rho * by_density[i] + mu * by_viscosity[i];
 }
 
+namespace {
+
+/// An ellipsoid's frame, and its force there.
+struct PlacedEllipsoid {
+  double arm[3];   ///< of its middle, from the reference point
+  double axes[9];  ///< world from ellipsoid
+  EllipsoidDrag drag;
+
+  PlacedEllipsoid(const Model& model, const DynamicsWorkspace& at, int body, int ellipsoid, const double* twist) {
+    const MediumEllipsoid& e = model.medium_ellipsoids[ellipsoid];
+    place_frame(at, body, model.body_tree[body], e.pos.data(), e.quat.data(), arm, axes);
+    double seen[6];
+    copy3(twist, seen);
+    sub3(seen, model.medium.wind.data(), seen);
+    copy3(twist + 3, seen + 3);
+    double local[6];
+    twist_there(seen, local);
+    drag = ellipsoid_drag(e, model.medium, local);
+  }
+  /// A twist about the reference point, in the ellipsoid's frame.
+  void twist_there(const double* twist, double* out) const {
+    double velocity[3];
+    cross3(twist + 3, arm, velocity);
+    add3(velocity, twist, velocity);
+    rotate_transposed(axes, velocity, out);
+    rotate_transposed(axes, twist + 3, out + 3);
+  }
+  /// And a wrench back, added.
+  void add_wrench_here(const double* wrench, double* out) const {
+    double here[6];
+    rotate(axes, wrench, here);
+    rotate(axes, wrench + 3, here + 3);
+    add_cross3(arm, here, here + 3);
+    for (int i = 0; i < 6; ++i)
+      out[i] += here[i];
+  }
+};
+
+}  // namespace
+
+void MediumOnBody::add_ellipsoids(const Model& model, const DynamicsWorkspace& at, int body, const double* twist) {
+  const EllipsoidRange range = ellipsoids_of(model, body);
+  std::fill_n(by_density, 6, 0.0);
+  std::fill_n(by_viscosity, 6, 0.0);
+  double columns[6][6] = {};
+  for (int e = range.first; e < range.last; ++e) {
+    const PlacedEllipsoid placed(model, at, body, e, twist);
+    placed.add_wrench_here(placed.drag.by_density, by_density);
+    placed.add_wrench_here(placed.drag.by_viscosity, by_viscosity);
+
+    // The change by a unit of each component of the body's twist.
+    for (int j = 0; j < 6; ++j) {
+      double unit[6] = {0, 0, 0, 0, 0, 0};
+      double there[6];
+      double change[6] = {0, 0, 0, 0, 0, 0};
+      unit[j] = 1;
+      placed.twist_there(unit, there);
+      for (int i = 0; i < 6; ++i)
+        for (int k = 0; k < 6; ++k)
+          change[i] += placed.drag.slope[i][k] * there[k];
+      placed.add_wrench_here(change, columns[j]);
+    }
+  }
+  for (int i = 0; i < 6; ++i) {
+    wrench[i] = model.medium.density * by_density[i] + model.medium.viscosity * by_viscosity[i];
+    for (int j = 0; j < 6; ++j)
+      slope_[i][j] = columns[j][i];
+  }
+}
+
+void ellipsoid_coefficient_wrenches(const Model& model, const DynamicsWorkspace& at, int body, int ellipsoid,
+                                    const double* twist, double (*out)[6]) {
+  const PlacedEllipsoid placed(model, at, body, ellipsoid, twist);
+  for (int c = 0; c < 5; ++c) {
+    std::fill_n(out[c], 6, 0.0);
+    placed.add_wrench_here(placed.drag.by_coefficients[c], out[c]);
+  }
+}
+
 /// From the box to a wrench about the reference point.
 void MediumOnBody::to_reference(const double* force, const double* torque, double* out) const {
   rotate(axes_, force, out);
@@ -250,6 +339,14 @@ void MediumOnBody::to_reference(const double* force, const double* torque, doubl
 }
 
 void MediumOnBody::respond(const double* twist, double* change) const {
+  if (!is_box_) {
+    for (int i = 0; i < 6; ++i) {
+      change[i] = 0;
+      for (int j = 0; j < 6; ++j)
+        change[i] += slope_[i][j] * twist[j];
+    }
+    return;
+  }
   double velocity[3];
   double force[3];
   double torque[3];
@@ -289,7 +386,7 @@ void add_medium_forces(const Model& model, const DynamicsWorkspace& at, const do
   if (!has_medium(model)) return;
   for (const int b : model.moving_bodies) {
     const Path path(model, b);
-    if (model.body_medium_box[b].size[0] == 0) continue;
+    if (!feels_medium(model, b)) continue;
     double twist[6];
     twist_on_path(model, at, b, v, twist);
     const MediumOnBody medium(model, at, b, twist);

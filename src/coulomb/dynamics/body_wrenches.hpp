@@ -28,7 +28,8 @@ void site_wrench(const Model& model, const DynamicsWorkspace& at, const Actuator
 
 /// The medium's wrench on one body, that of a box (MuJoCo's inertia-box model): of each axis of the box
 ///   force  -(3 pi d mu + 1/2 rho b_j b_k |v|) v,   torque  -(pi d^3 mu + 1/64 rho b_i (b_j^4 + b_k^4) |w|) w
-/// with the velocity v of the box's middle against the wind, w its angular velocity, sides b, and their mean d.
+/// with the velocity v of the box's middle against the wind, w its angular velocity, sides b, and their mean d. Of a body that has ellipsoids
+/// it is the sum of their forces instead (ellipsoid_drag.hpp).
 class MediumOnBody {
  public:
   /// twist: of the body, about the reference point of its tree.
@@ -46,14 +47,39 @@ class MediumOnBody {
   void seen_change(const double* xi, const double* before, double* twist) const;
 
  private:
+  void add_box(const Model& model, const DynamicsWorkspace& at, int body, const double* twist);
+  void add_ellipsoids(const Model& model, const DynamicsWorkspace& at, int body, const double* twist);
   void to_reference(const double* force, const double* torque, double* out) const;
+  bool is_box_;
   double axes_[9];  ///< world from box
   double arm_[3];   ///< of its middle, from the reference point
   double wind_[3];
   double linear_[3];   ///< d force / d velocity, by axis
   double angular_[3];  ///< the same of torque
+
+  double slope_[6][6];  ///< d wrench / d twist of ellipsoids
 };
 inline bool has_medium(const Model& model) { return model.medium.density > 0 || model.medium.viscosity > 0; }
+
+/// The ellipsoids of a body in Model::medium_ellipsoids: from first to before last.
+struct EllipsoidRange {
+  int first = 0;
+  int last = 0;
+};
+inline EllipsoidRange ellipsoids_of(const Model& model, int body) {
+  if (model.body_first_ellipsoid.empty()) return {};
+  return {model.body_first_ellipsoid[body], model.body_first_ellipsoid[body + 1]};
+}
+
+/// Does the medium act on this body?
+inline bool feels_medium(const Model& model, int body) {
+  const EllipsoidRange ellipsoids = ellipsoids_of(model, body);
+  return model.body_medium_box[body].size[0] != 0 || ellipsoids.first < ellipsoids.last;
+}
+
+/// What one ellipsoid's coefficients change of the wrench on its body about the reference point: 5 rows (f, n).
+void ellipsoid_coefficient_wrenches(const Model& model, const DynamicsWorkspace& at, int body, int ellipsoid,
+                                    const double* twist, double (*out)[6]);
 
 /// tau and slopes of the medium on all bodies. After kinematics at q.
 void add_medium_forces(const Model& model, const DynamicsWorkspace& at, const double* v, JointForces& out);

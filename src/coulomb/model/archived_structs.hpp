@@ -133,6 +133,12 @@ void fields(Archive& archive, MediumBox& x) {
 }
 
 template <class Archive>
+void fields(Archive& archive, MediumEllipsoid& x) {
+  auto& [pos, quat, semiaxes, coefficients, virtual_mass, virtual_inertia, scale] = x;
+  archive(pos, quat, semiaxes, coefficients, virtual_mass, virtual_inertia, scale);
+}
+
+template <class Archive>
 void fields(Archive& archive, TendonPoint& x) {
   auto& [kind, body, pos, quat, radius, side_body, side_pos, divisor] = x;
   archive(kind, body, pos, quat, radius, side_body, side_pos, divisor);

@@ -22,7 +22,8 @@ static void fields(Archive& archive, Model& x) {
          surfaces, contact_point_start, contact_points, pair_a, pair_b, pair_friction, pair_restitution,
          pair_compliance, pair_overrides, pair_penalty, penalty, pair_margin, pair_weight, equality_weight, dof_weight,
          tendons, actuators, equalities, keyframes, sites, sensors, pinocchio_maps, ignored, deviations, medium,
-         body_medium_box, has_joint_springs, has_spring_curves, has_gravity_compensation] = x;
+         body_medium_box, medium_ellipsoids, body_first_ellipsoid, has_joint_springs, has_spring_curves,
+         has_gravity_compensation] = x;
   archive(nq, nv, nu, num_bodies, num_joints, num_geometries, num_trees, gravity, timestep, body_names, body_parent,
           body_first_joint, body_num_joints, body_first_dof, body_num_dofs, body_last_dof, body_subtree_end, body_tree,
           tree_first_dof, body_pos, body_quat, body_mass, body_com, body_inertia, joint_names, joint_type, joint_body,
@@ -35,6 +36,7 @@ static void fields(Archive& archive, Model& x) {
           pair_margin, pair_weight, equality_weight, dof_weight, actuators, equalities, keyframes, sites, sensors,
           pinocchio_maps, ignored, deviations, has_joint_springs);
   if (archive.format() >= 5) archive(tendons);
+  if (archive.format() >= 10) archive(medium_ellipsoids, body_first_ellipsoid);
   if (archive.format() >= 9)
     archive(joint_limit_curve, has_spring_curves);
   else

@@ -88,6 +88,7 @@ std::unique_ptr<ParameterKind> make_timestep();
 std::unique_ptr<ParameterKind> make_density();
 std::unique_ptr<ParameterKind> make_viscosity();
 std::unique_ptr<ParameterKind> make_wind();
+std::unique_ptr<ParameterKind> make_fluid_coefficients();
 std::unique_ptr<ParameterKind> make_actuator_gain();
 std::unique_ptr<ParameterKind> make_actuator_kp();
 std::unique_ptr<ParameterKind> make_actuator_kd();

@@ -50,6 +50,7 @@ const std::vector<std::unique_ptr<ParameterKind>>& parameter_kinds() {
     k.push_back(make_density());
     k.push_back(make_viscosity());
     k.push_back(make_wind());
+    k.push_back(make_fluid_coefficients());
     k.push_back(make_actuator_gain());
     k.push_back(make_actuator_kp());
     k.push_back(make_actuator_kd());

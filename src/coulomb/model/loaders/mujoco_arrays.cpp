@@ -36,6 +36,39 @@ MediumBox medium_box(const MujocoFields& f, int b) {
   return box;
 }
 
+/// The half axes of the ellipsoid that stands for a geom.
+Vec3 semiaxes(const MujocoFields& f, int g) {
+  const auto size = f.row<3>("geom_size", g);
+  switch (f.integer("geom_type", g)) {
+    case mj::sphere: return {size[0], size[0], size[0]};
+    case mj::capsule: return {size[0], size[0], size[0] + size[1]};
+    case mj::cylinder: return {size[0], size[0], size[1]};
+    default: return size;
+  }
+}
+
+/// The ellipsoids that the medium sees in place of geoms, on the bodies that they belong to: those that have a mass.
+void translate_ellipsoids(const MujocoFields& f, SceneParts& parts) {
+  constexpr int fluid_numbers = 12;  // mjNFLUID: scale, coefficients (5), virtual mass (3) and inertia (3)
+  const int num_bodies = static_cast<int>(parts.bodies.size());
+  for (int g = 0; g < f.count("ngeom"); ++g) {
+    const int body = f.integer("geom_bodyid", g);
+    const double scale = f.real("geom_fluid", fluid_numbers * g, 0);
+    // check_parts names a geom of no body.
+    if (!(scale > 0) || body <= 0 || body >= num_bodies || !(f.real("body_mass", body) > least_mass)) continue;
+    MediumEllipsoid e;
+    const auto numbers = f.row<fluid_numbers>("geom_fluid", g);
+    e.pos = f.row<3>("geom_pos", g);
+    e.quat = f.row<4>("geom_quat", g);
+    e.semiaxes = semiaxes(f, g);
+    e.scale = scale;
+    std::copy_n(numbers.begin() + 1, 5, e.coefficients.begin());
+    std::copy_n(numbers.begin() + 6, 3, e.virtual_mass.begin());
+    std::copy_n(numbers.begin() + 9, 3, e.virtual_inertia.begin());
+    parts.bodies[body].medium_ellipsoids.push_back(e);
+  }
+}
+
 /// A limit as soft as the file's, which pushes from its margin on.
 void soften_limit(const MujocoFields& f, int j, JointPart& part) {
   part.limit_softness = softness_of(f, "jnt", j);
@@ -171,6 +204,7 @@ void translate_bodies_and_joints(const MujocoFields& f, SceneParts& parts) {
     part.medium_box = medium_box(f, b);
     parts.bodies.push_back(part);
   }
+  translate_ellipsoids(f, parts);
   for (int j = 0; j < f.number("njnt"); ++j)
     translate_joint(f, j, parts);
 }

@@ -9,14 +9,6 @@ namespace {
 
 /// Errors for what acts on bodies and is not here.
 void refuse_what_moves(const MujocoFields& f) {
-  // Forces of the medium: those of boxes are there, those of ellipsoids are not.
-  constexpr int fluid_numbers = 12;  // mjNFLUID
-  const bool medium = f.real("opt_density", 0, 0) > 0 || f.real("opt_viscosity", 0, 0) > 0;
-  for (int g = 0; medium && g < f.count("ngeom"); ++g)
-    if (f.real("geom_fluid", fluid_numbers * g, 0) > 0)
-      refuse("geom '" + f.name("geom", g) + "'",
-             "fluidshape ellipsoid is not supported, only the box of the body's inertia");
-
   // What is no rigid body, and what files of their own compute.
   const int num_flexes = f.count("nflex");
   const int num_plugins = f.count("nplugin");

@@ -117,7 +117,20 @@ class Checker {
       checks::not_negative(what + " mass", body.mass);
       checks::finite(what + " com", body.com.data(), 3);
       checks::finite(what + " inertia", body.inertia.data(), 6);
+      for (const MediumEllipsoid& ellipsoid : body.medium_ellipsoids)
+        medium_ellipsoid(what + " ellipsoid in the medium", ellipsoid);
     }
+  }
+
+  static void medium_ellipsoid(const std::string& what, const MediumEllipsoid& ellipsoid) {
+    checks::finite(what + " pos", ellipsoid.pos.data(), 3);
+    checks::unit_quaternion(what + " quat", ellipsoid.quat);
+    for (const double semiaxis : ellipsoid.semiaxes)
+      checks::positive(what + " semiaxes", semiaxis);
+    checks::finite(what + " coefficients", ellipsoid.coefficients.data(), 5);
+    checks::finite(what + " virtual_mass", ellipsoid.virtual_mass.data(), 3);
+    checks::finite(what + " virtual_inertia", ellipsoid.virtual_inertia.data(), 3);
+    checks::not_negative(what + " scale", ellipsoid.scale);
   }
 
   void joints() const {

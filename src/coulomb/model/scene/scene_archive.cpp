@@ -18,10 +18,11 @@ static void fields(Archive& archive, Placement& x) {
 
 template <class Archive>
 static void fields(Archive& archive, BodyPart& x) {
-  auto& [name, parent, placement, mass, com, inertia, mocap, gravity_compensation, medium_box] = x;
+  auto& [name, parent, placement, mass, com, inertia, mocap, gravity_compensation, medium_box, medium_ellipsoids] = x;
   archive(name, parent, placement, mass, com, inertia, mocap);
   if (archive.format() >= 6) archive(gravity_compensation);
   if (archive.format() >= 7) archive(medium_box);
+  if (archive.format() >= 10) archive(medium_ellipsoids);
 }
 
 template <class Archive>

@@ -32,6 +32,7 @@ void push(std::vector<double>& to, const Values& values, int n) {
 
 /// The box that the medium sees: the file's, or that of the inertia about its principal axes.
 MediumBox medium_box(const BodyPart& b) {
+  if (!b.medium_ellipsoids.empty()) return {};
   if (b.medium_box) return *b.medium_box;
   MediumBox box;
   if (!(b.mass > 0)) return box;
@@ -40,6 +41,17 @@ MediumBox medium_box(const BodyPart& b) {
   box.quat = principal.quat;
   box.size = box_of_inertia(b.mass, principal.moments);
   return box;
+}
+
+/// Ellipsoids of a medium, body by body.
+void copy_ellipsoids(const SceneParts& parts, Model& m) {
+  const auto has_some = [](const BodyPart& b) { return !b.medium_ellipsoids.empty(); };
+  if (!parts.medium || std::none_of(parts.bodies.begin(), parts.bodies.end(), has_some)) return;
+  for (const BodyPart& b : parts.bodies) {
+    m.body_first_ellipsoid.push_back(static_cast<int>(m.medium_ellipsoids.size()));
+    m.medium_ellipsoids.insert(m.medium_ellipsoids.end(), b.medium_ellipsoids.begin(), b.medium_ellipsoids.end());
+  }
+  m.body_first_ellipsoid.push_back(static_cast<int>(m.medium_ellipsoids.size()));
 }
 
 /// Masses and placements in the parent.
@@ -58,6 +70,7 @@ void copy_bodies(const SceneParts& parts, Model& m) {
     m.has_gravity_compensation = m.has_gravity_compensation || b.gravity_compensation != 0;
     m.body_medium_box.push_back(parts.medium ? medium_box(b) : MediumBox{});
   }
+  copy_ellipsoids(parts, m);
 }
 
 /// Joints with their coordinates and dofs, in order.

@@ -260,7 +260,7 @@ class Displacement {
       out.add_wrench(actuator.body, unit, unit + 3, change);
     }
     for (int b = body_; b < end_ && has_medium(m_); ++b) {
-      if (m_.body_last_dof[b] < 0 || m_.body_medium_box[b].size[0] == 0) continue;
+      if (m_.body_last_dof[b] < 0 || !feels_medium(m_, b)) continue;
       double seen[6];
       double change[6];
       const MediumOnBody medium(m_, c_.dynamics, b, c_.body_twist + 8 * b);

@@ -20,7 +20,7 @@ bool is_kind(const ParameterSet::Item& item, const char* name) { return std::str
 bool moves_no_force(const ParameterSet::Item& item) {
   for (const char* name : {"mass", "com", "inertia", "armature", "joint_damping", "joint_stiffness", "joint_friction",
                            "gravity", "gravity_compensation", "timestep", "density", "viscosity", "wind",
-                           "actuator_gain", "actuator_kp", "actuator_kd", "muscle_force"})
+                           "fluid_coefficients", "actuator_gain", "actuator_kp", "actuator_kd", "muscle_force"})
     if (is_kind(item, name)) return true;
   return false;
 }
