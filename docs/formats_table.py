@@ -198,7 +198,12 @@ MJCF = {
             "a [tendon](conventions.md#tendons) of its own",
             actuator('<motor slidersite="s" cranksite="w" cranklength="1"/>', world='<site name="w"/>'),
         ),
-        ("`adhesion`", "refused", "trntype 5", actuator('<adhesion body="c" ctrlrange="0 1" gain="1"/>')),
+        (
+            "`adhesion`",
+            "refused",
+            "transmission by body (adhesion)",
+            actuator('<adhesion body="c" ctrlrange="0 1" gain="1"/>'),
+        ),
         (
             "activations (`dyntype`): `filter`, `filterexact`, `integrator`, `intvelocity`, `cylinder`",
             "changed",
@@ -277,7 +282,8 @@ MJCF = {
             "(solref, solimp) of 1 equalities",
             mjcf(after='<equality><joint joint1="j" solref="0.01 1"/></equality>'),
         ),
-        ("equalities of flexes", "refused", "", None),
+        ("`flex`, `flexvert`, `flexstrain`", "refused", "of deformable bodies", None),
+        ("`distance`", "refused", "MuJoCo has removed it", None),
     ],
     "Options": [
         ("`timestep`, `gravity`", "read", "", option('timestep="0.001" gravity="0 0 -3"')),

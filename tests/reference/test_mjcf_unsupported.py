@@ -2,6 +2,7 @@
 
 import re
 
+import mujoco
 import numpy as np
 import pytest
 
@@ -17,7 +18,10 @@ def document(option="", asset="", joint="", geom="", inside="", world="", after=
 
 ACTUATOR = "<actuator>{}</actuator>"
 REFUSED = {
-    "adhesion actuator": (dict(after=ACTUATOR.format('<adhesion body="c" ctrlrange="0 1" gain="1"/>')), "trntype 5"),
+    "adhesion actuator": (
+        dict(after=ACTUATOR.format('<adhesion body="c" ctrlrange="0 1" gain="1"/>')),
+        "transmission by body (adhesion) is not supported",
+    ),
     "gain of a user": (dict(after=ACTUATOR.format('<general joint="j" gaintype="user"/>')), "gain type must be"),
     "bias of a user": (dict(after=ACTUATOR.format('<general joint="j" biastype="user"/>')), "bias type must be"),
     "delayed motor": (
@@ -46,6 +50,33 @@ REFUSED = {
         "flex: deformable bodies",
     ),
 }
+
+
+EQUALITIES = {
+    4: "flex (edges of a deformable body) is not supported",
+    5: "flexvert (vertices of a deformable body) is not supported",
+    6: "flexstrain (strain of a deformable body) is not supported",
+    7: "distance was removed from MuJoCo",
+    8: "only connect, weld, joint and tendon equalities are supported (type 8)",
+}
+
+
+@pytest.mark.parametrize("kind", EQUALITIES)
+def test_refused_equalities(kind):
+    model = mujoco.MjModel.from_xml_string(
+        document(after='<equality><connect name="e" body1="b" body2="c" anchor="0 0 0"/></equality>')
+    )
+    model.eq_type[0] = kind
+    with pytest.raises(ValueError, match="equality 'e': " + re.escape(EQUALITIES[kind])):
+        coulomb.Scene().add_mujoco_model(model)
+
+
+def test_equalities_that_no_file_can_have_any_more():
+    with pytest.raises(ValueError, match="unrecognized element\\s+Element 'distance'"):
+        coulomb.load(document(after='<equality><distance geom1="g" geom2="h"/></equality>'))
+    cloth = '<flexcomp name="cloth" type="grid" count="3 3 1" spacing=".1 .1 .1" radius="0.01" dim="2" mass="1"><edge equality="true"/></flexcomp>'
+    with pytest.raises(ValueError, match=r"equality 'equality0': flex \(edges of a deformable body\)"):
+        coulomb.load(document(world=cloth))
 
 
 @pytest.mark.parametrize("case", REFUSED)

@@ -46,7 +46,7 @@ void refuse_unless_static_actuator(const MujocoFields& f, int a, const std::stri
   // Where it acts.
   const int transmission = f.integer("actuator_trntype", a);
   if (transmission < 0 || transmission > site_transmission) {
-    const char* kinds[] = {"joint", "jointinparent", "slidercrank", "tendon", "site", "body"};  // mjtTrn
+    const char* kinds[] = {"joint", "jointinparent", "slidercrank", "tendon", "site", "body (adhesion)"};  // mjtTrn
     const std::string kind =
         transmission >= 0 && transmission < 6 ? kinds[transmission] : "of type " + std::to_string(transmission);
     const std::string type = "(trntype " + std::to_string(transmission) + ")";

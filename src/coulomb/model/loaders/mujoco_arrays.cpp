@@ -209,6 +209,18 @@ void translate_bodies_and_joints(const MujocoFields& f, SceneParts& parts) {
     translate_joint(f, j, parts);
 }
 
+/// What is wrong with an equality of that type (mjtEq).
+static std::string refused_equality(int type) {
+  const std::string known = "only connect, weld, joint and tendon equalities are supported";
+  switch (type) {
+    case 4: return "flex (edges of a deformable body) is not supported: " + known;
+    case 5: return "flexvert (vertices of a deformable body) is not supported: " + known;
+    case 6: return "flexstrain (strain of a deformable body) is not supported: " + known;
+    case 7: return "distance was removed from MuJoCo, and has no law any more: " + known;
+    default: return known + " (type " + std::to_string(type) + ")";
+  }
+}
+
 void translate_equalities(const MujocoFields& f, SceneParts& parts) {
   enum { connect = 0, weld = 1, joint = 2, tendon = 3 };
   constexpr int site_object = 6;  // mjOBJ_SITE
@@ -267,8 +279,7 @@ void translate_equalities(const MujocoFields& f, SceneParts& parts) {
       if (is_weld) out.torque_scale = data[10];
       if (is_weld && data[10] == 0) out.type = EqualityType::connect;  // its rotation rows are zero
     } else {
-      const std::string got = "(type " + std::to_string(type) + ")";
-      refuse("equality '" + name + "'", "only connect, weld, joint and tendon equalities are supported " + got);
+      refuse("equality '" + name + "'", refused_equality(type));
     }
     parts.equalities.push_back(out);
   }
