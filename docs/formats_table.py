@@ -321,16 +321,16 @@ MJCF = {
     ],
     "Sensors": [
         (
-            "frames, velocities, joints, tendons, actuators, limits, subtrees, touch, accelerometer, gyro, force, torque, magnetometer, insidesite",
+            "frames, velocities, accelerations, joints, tendons, actuators, limits, subtrees, energies, touch, gyro, force, torque, magnetometer, insidesite",
             "read",
             "[outputs](outputs.md), with derivatives",
-            mjcf(after='<sensor><gyro site="s"/></sensor>'),
+            mjcf(after='<sensor><gyro site="s"/><framelinacc objtype="site" objname="s"/><e_kinetic/></sensor>'),
         ),
         (
-            'rangefinder (`data="dist"`), distance',
+            'rangefinder (`data="dist"`), distance, normal, fromto',
             "read",
             "[of what can collide](outputs.md#rays-and-distances); meshes are hulls",
-            mjcf(after='<sensor><rangefinder site="s"/></sensor>'),
+            mjcf(after='<sensor><rangefinder site="s"/><normal geom1="g" geom2="h" cutoff="9"/></sensor>'),
         ),
         (
             "contact (but `linvel`, `angvel`)",
@@ -339,7 +339,7 @@ MJCF = {
             mjcf(after='<sensor><contact site="s" num="2" data="found force"/></sensor>'),
         ),
         (
-            "normal, fromto, clock, energies, subtreeangmom, others",
+            "clock, camprojection, others",
             "listed",
             "1 sensors (clock)",
             mjcf(after="<sensor><clock/></sensor>"),

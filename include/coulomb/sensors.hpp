@@ -33,7 +33,7 @@ struct Site {
 };
 
 /// Frame quantities are in world axes; with a reference frame, relative to it and in its axes. Forces and contacts of the last step
-/// (is_force) come from `touch` to `equality_force` and from `tendon_actuator_force` on; the others are functions of a state (q, v).
+/// (is_force) come from `touch` to `equality_force` and from `tendon_actuator_force` to `frame_angular_acceleration`; the others are functions of a state (q, v).
 enum class SensorType : std::uint8_t {
   position,
   orientation,  ///< quaternion; its tangent is in the frame's own axes
@@ -72,7 +72,14 @@ enum class SensorType : std::uint8_t {
   distance,      ///< signed, m: least of the geometries of one group to those of another, at most the cutoff
   tendon_actuator_force,
   tendon_limit_force,
-  contact,  ///< numbers of the contacts between two groups of geometries: ContactSelection
+  contact,                     ///< numbers of the contacts between two groups of geometries: ContactSelection
+  frame_acceleration,          ///< as accelerometer, world axes
+  frame_angular_acceleration,  ///< mean of the step, rad/s^2, world axes
+  potential_energy,            ///< J, of weights and springs of the model
+  kinetic_energy,              ///< J, of the model
+  subtree_angular_momentum,    ///< about its centre of mass, world axes
+  distance_normal,  ///< unit, world axes, from one group to the other where they are nearest; zero: they are farther apart than the cutoff
+  distance_segment,  ///< the two nearest points, world axes; zero as well
 };
 
 /// Geometries that a sensor looks at.

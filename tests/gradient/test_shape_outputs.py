@@ -125,6 +125,39 @@ def test_distances(first, second):
     assert felt >= {"vertices" if first == "mesh" else "size", "geometry_placement"}
 
 
+def test_depths_are_cut_off_too():
+    model = coulomb.load("""<mujoco><worldbody><geom name="floor" type="plane" size="1 1 1"/>
+      <body pos="0 0 -.2"><freejoint/><geom name="ball" size=".1"/></body></worldbody><sensor>
+      <distance name="cut" geom1="ball" geom2="floor" cutoff=".25"/><distance name="open" geom1="ball" geom2="floor"/></sensor></mujoco>""")
+    q, _ = model.neutral()
+    assert model.output(["sensor/cut", "sensor/open"], q) == pytest.approx([-0.25, -0.3])
+    J = model.output_jacobian(["sensor/cut", "sensor/open"], q, wrt="size/ball")
+    assert J.ravel() == pytest.approx([0, -1])
+    assert not model.output_jacobian("sensor/cut", q).any()
+
+
+@pytest.mark.parametrize("first", CONVEX)
+@pytest.mark.parametrize("second", ("plane", *CONVEX))
+def test_normals_and_segments(first, second):
+    random = np.random.default_rng(len(first) + 10 * len(second))
+    other = f'<geom name="h" {SHAPES[second]}/>'
+    if second != "plane":
+        other = f'<body pos=".9 .1 .2" euler="20 30 40">{other}</body>'
+    model = coulomb.load(f"""<mujoco>{ASSETS}<worldbody>{other}
+      <body name="b" pos="0 0 .4"><freejoint/><geom name="g" {SHAPES[first]}/></body></worldbody>
+      <sensor><normal geom1="g" geom2="h" cutoff="9"/><fromto body1="b" geom2="h" cutoff="9"/>
+      <fromto geom1="h" geom2="g" cutoff="9"/><normal geom1="h" geom2="g" cutoff=".01"/></sensor></mujoco>""")
+    names, felt = [f"sensor/{name}" for name in model.sensor_names], set()
+    for _ in range(3):
+        q = model.integrate(model.neutral()[0], 0.1 * random.normal(size=6))
+        normal, ahead, back, none = np.split(model.output(names, q), [3, 9, 15])
+        assert ahead == pytest.approx(np.r_[back[3:], back[:3]], abs=1e-7) and not none.any()
+        gap = ahead[3:] - ahead[:3]
+        assert np.linalg.norm(gap) > 0.01 and gap / np.linalg.norm(gap) == pytest.approx(normal, abs=1e-9)
+        felt |= check(model, names, q, np.zeros(6), 0.6 if "mesh" in (first, second) else 0.9)
+    assert felt >= {"vertices" if first == "mesh" else "size", "geometry_placement"}
+
+
 ARM = f"""<mujoco><option magnetic="1 2 3" timestep="0.005"/>{ASSETS}<worldbody><geom name="floor" type="plane" size="5 5 1" pos="0 0 -1.5" euler="3 2 0"/>
   <body name="ball" pos=".2 .1 -.8"><freejoint/><geom name="ball" size=".25" mass=".3"/></body>
   <body name="a" pos="0 0 .5"><joint name="j0" type="ball"/><geom type="capsule" size=".02" fromto="0 0 0 .3 0 0" mass=".5"/><site name="p" pos=".1 0 .1"/>

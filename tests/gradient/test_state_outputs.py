@@ -46,8 +46,10 @@ FORCES = '<touch site="sole"/><jointlimitfrc joint="shoulder"/><jointactuatorfrc
     f'<actuatorfrc actuator="{a}"/>' for a in ("pull", "servo", "turn", "push")
 )
 MOVING = {"mass", "com", "inertia", "joint_placement", "geometry_placement", "joint_limits"}
+MOVING |= {"gravity", "joint_stiffness", "armature"}  # of energies
 KINDS = (
-    "position orientation velocity angular_velocity joint_position joint_velocity subtree_com subtree_velocity sensor"
+    "position orientation velocity angular_velocity joint_position joint_velocity subtree_com subtree_velocity sensor "
+    "subtree_angular_momentum potential_energy kinetic_energy"
 )
 
 
@@ -99,6 +101,9 @@ def assert_close(J, columns, what, tolerance=1e-7):
 def test_at_a_state(seed):
     random = np.random.default_rng(seed)
     model = model_of(STATES)
+    # Springs and rotors everywhere, for differences to both sides.
+    springs = [n for n in model.parameters() if n.split("/")[0] in ("joint_stiffness", "armature")]
+    model = model.with_parameters({n: np.array(model.parameters()[n].value) + 0.5 for n in springs})
     names = list(model.outputs())
     assert {name.split("/")[0] for name in names} == set(KINDS.split())
     q, v, _ = state(model, random, 0.6)
@@ -137,6 +142,54 @@ def test_at_a_state(seed):
         assert_close(J, columns, parameter)
         felt |= {parameter.split("/")[0]} if J.any() else set()
     assert felt == MOVING
+
+
+CORDS = """<mujoco><worldbody><site name="w" pos="0 .3 1"/>
+  <body name="a" pos="0 0 1"><joint name="ball" type="ball" stiffness="3"/><geom type="box" size=".1 .2 .3" mass="2"/><site name="s" pos=".1 0 .2"/>
+    <body name="b" pos=".3 0 0"><joint name="hinge" axis="1 2 0" stiffness="5" springref="20" armature=".3"/><joint name="slide" type="slide"/>
+      <geom size=".1" pos=".1 0 0" mass=".5"/><site name="t" pos="0 .1 .1"/></body></body></worldbody>
+  <tendon><fixed name="sum" stiffness="7" springlength="-.1 .1" armature=".4"><joint joint="hinge" coef="2"/><joint joint="slide" coef="-1"/></fixed>
+    <spatial name="cord" stiffness="8" springlength=".2 .5" armature=".6"><site site="w"/><site site="s"/><site site="t"/></spatial></tendon></mujoco>"""
+
+
+def test_energies_of_tendons():
+    """Their derivatives, and that the potential energy is that of the weights and springs."""
+    model, random = coulomb.load(CORDS), np.random.default_rng(0)
+    names, e = ["potential_energy", "kinetic_energy"], np.eye(model.nv)
+    parameters = [
+        "tendon_stiffness/sum",
+        "tendon_stiffness/cord",
+        "tendon_armature/sum",
+        "tendon_armature/cord",
+        "gravity",
+        "armature/hinge",
+    ]
+    felt = np.zeros((2, len(parameters)), dtype=bool)
+    for _ in range(4):
+        q, v, _ = state(model, random, 0.5)
+        base = model.output(names, q, v)
+
+        def by_q(k, q=q, v=v, base=base):
+            return richardson(lambda h: model.output(names, model.integrate(q, h * e[k]), v) - base, base, 1e-4)
+
+        assert_close(model.output_jacobian(names, q, v, "q"), [by_q(k) for k in range(model.nv)], "q")
+        by_v = model.output_jacobian(names, q, v, "v")
+        assert by_v == pytest.approx(np.array([np.zeros(model.nv), model.mass_matrix(q) @ v]), abs=1e-12)
+        for i, parameter in enumerate(parameters):
+            J, value = model.output_jacobian(names, q, v, parameter), np.array(model.parameters()[parameter].value)
+            for k in range(J.shape[1]):
+                unit = np.eye(J.shape[1])[k].reshape(value.shape)
+                moved = model.with_parameters({parameter: value + 0.5 * unit}).output(names, q, v)
+                assert moved - base == pytest.approx(0.5 * J[:, k], abs=1e-12)  # both are linear in it
+            felt[:, i] |= J.any(axis=1)
+
+        # Generalised forces are what the energies say.
+        gravity, spring = (
+            model.output_jacobian("potential_energy", q, v, "q")[0],
+            model.passive_forces(q, 0 * v) - model.bias(q, 0 * v),
+        )
+        assert gravity == pytest.approx(-spring, abs=1e-10)
+    assert np.array_equal(felt, [[1, 1, 0, 0, 1, 0], [0, 0, 1, 1, 0, 1]])
 
 
 def test_a_joint_exactly_at_its_limit_is_not_beyond_it():

@@ -29,7 +29,16 @@ SITES = "still", "imu", "shoulder", "tip", "mount", "foot"
 SENSORS = "".join(
     f'<{kind} name="{kind}_{site}" site="{site}"/>' for kind in ("accelerometer", "force", "torque") for site in SITES
 )
-NAMES = [f"sensor/{kind}_{site}" for kind in ("accelerometer", "force", "torque") for site in SITES]
+SENSORS += "".join(
+    f'<{kind} name="{kind}_{site}" objtype="site" objname="{site}"/>'
+    for kind in ("framelinacc", "frameangacc")
+    for site in SITES
+)
+NAMES = [
+    f"sensor/{kind}_{site}"
+    for kind in ("accelerometer", "force", "torque", "framelinacc", "frameangacc")
+    for site in SITES
+]
 
 
 def text(world="", friction="", equality="", sensors=SENSORS):
@@ -210,7 +219,7 @@ SOFT = dict(contact_stiffness=1e4, contact_damping=1e2, equality_stiffness=200, 
 @pytest.mark.parametrize("scene", SCENES)
 def test_accelerometers_of_other_steps(scene, options):
     sim, q, v, u, fext = simulator(scene, options | SOFT)
-    names = [name for name in NAMES if "accelerometer" in name]
+    names = [name for name in NAMES if "acc" in name]
     sim.step(q, v, u, None, fext)
     analytic = sim.derivatives().output(names, "v")
 

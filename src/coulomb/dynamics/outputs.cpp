@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "coulomb/dynamics/dynamics.hpp"
+#include "coulomb/dynamics/energy_outputs.hpp"
 #include "coulomb/dynamics/joint_forces.hpp"
 #include "coulomb/dynamics/site_zone.hpp"
 #include "coulomb/dynamics/spatial.hpp"
@@ -262,6 +263,9 @@ void read_others(const Model& model, const DynamicsWorkspace& ws, const double* 
     case SensorType::joint_velocity: std::copy_n(v + model.joint_v[sensor.index], sensor_size(model, sensor), y); break;
     case SensorType::subtree_com: copy3(subtree_state(model, ws, sensor.index).com, y); break;
     case SensorType::subtree_velocity: copy3(subtree_state(model, ws, sensor.index).velocity, y); break;
+    case SensorType::subtree_angular_momentum: angular_momentum(model, ws, sensor.index, y); break;
+    case SensorType::potential_energy: y[0] = potential_energy(model, ws, q); break;
+    case SensorType::kinetic_energy: y[0] = kinetic_energy(model, ws, q, v); break;
     case SensorType::actuator_position: y[0] = actuator_force(model, ws, sensor.index, q, v, 0).length; break;
     case SensorType::actuator_velocity: y[0] = actuator_force(model, ws, sensor.index, q, v, 0).speed; break;
     case SensorType::tendon_length:
@@ -517,6 +521,12 @@ void linearize_output(const Model& model, const DynamicsWorkspace& ws, const dou
     }
   } else if (sensor.type == SensorType::subtree_com || sensor.type == SensorType::subtree_velocity) {
     subtree_rows(model, ws, sensor, rows);
+  } else if (sensor.type == SensorType::subtree_angular_momentum) {
+    angular_momentum_rows(model, ws, sensor.index, rows);
+  } else if (sensor.type == SensorType::potential_energy) {
+    potential_energy_row(model, ws, q, rows[0]);
+  } else if (sensor.type == SensorType::kinetic_energy) {
+    kinetic_energy_row(model, ws, q, v, rows[0]);
   } else if (sensor.type == SensorType::magnetometer) {
     magnetometer_rows(model, ws, sensor, rows);
   } else if (sensor.type != SensorType::inside_site) {

@@ -28,7 +28,8 @@ struct OutputRow {
     bool at_com;
     double G[6];
     double H[6];
-    double mass_slope = 0;  ///< of the reading by the mass of that body
+    double mass_slope = 0;                         ///< of the reading by the mass of that body
+    double inertia_slope[6] = {0, 0, 0, 0, 0, 0};  ///< by its body_inertia
   };
   struct Entry {
     int dof;
@@ -44,6 +45,14 @@ struct OutputRow {
     std::vector<std::pair<int, std::array<double, 3>>> by_vertex;
   };
   std::vector<Surface> surfaces;
+  /// A parameter that is in the reading itself: its kind, its element and which of its numbers.
+  struct Scalar {
+    const char* kind;
+    int index;
+    int number;
+    double slope;
+  };
+  std::vector<Scalar> scalars;
   int tendon = -1;  ///< as joint
   int joint = -1;   ///< whose limit moves the reading by these two numbers
   double dlower = 0;

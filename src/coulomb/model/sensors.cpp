@@ -35,7 +35,10 @@ constexpr Kind tendon_force_kinds[] = {{"tendon_actuator_force", SensorType::ten
 constexpr Kind joint_force_kinds[] = {{"joint_limit_force", SensorType::joint_limit_force},
                                       {"joint_friction_force", SensorType::joint_friction_force}};
 constexpr Kind subtree_kinds[] = {{"subtree_com", SensorType::subtree_com},
-                                  {"subtree_velocity", SensorType::subtree_velocity}};
+                                  {"subtree_velocity", SensorType::subtree_velocity},
+                                  {"subtree_angular_momentum", SensorType::subtree_angular_momentum}};
+constexpr Kind model_kinds[] = {{"potential_energy", SensorType::potential_energy},
+                                {"kinetic_energy", SensorType::kinetic_energy}};
 
 /// The kind of that name, or null.
 template <std::size_t N>
@@ -117,6 +120,7 @@ int equality_size(const Equality& equality) {
 
 /// Of outputs that do not depend on a joint's or an equality's kind.
 bool is_scalar(SensorType type) {
+  if (type == SensorType::potential_energy || type == SensorType::kinetic_energy) return true;
   if (type >= SensorType::actuator_position && type <= SensorType::joint_limit_force) return true;
   return type >= SensorType::tendon_length && type <= SensorType::tendon_limit_force &&
          type != SensorType::magnetometer;
@@ -185,7 +189,7 @@ void find_contact_force(const Model& model, const std::string& element, Sensor& 
 
 bool is_force(SensorType type) {
   if (type >= SensorType::touch && type <= SensorType::equality_force) return true;
-  return type >= SensorType::tendon_actuator_force;
+  return type >= SensorType::tendon_actuator_force && type <= SensorType::frame_angular_acceleration;
 }
 
 int sensor_size(const Model& model, const Sensor& sensor) {
@@ -203,6 +207,7 @@ int sensor_tangent_size(const Model& model, const Sensor& sensor) {
     case SensorType::joint_friction_force: return joint_velocity_size(model, sensor.index);
     case SensorType::equality_force: return equality_size(model.equalities[sensor.index]);
     case SensorType::contact: return sensor.contacts ? contact_size(*sensor.contacts) : 0;
+    case SensorType::distance_segment: return 6;
     default: return is_scalar(sensor.type) ? 1 : 3;
   }
 }
@@ -215,7 +220,9 @@ const char* sensor_unit(const Model& model, const Sensor& sensor) {
     case SensorType::position:
     case SensorType::rangefinder:
     case SensorType::distance:
+    case SensorType::distance_segment:
     case SensorType::subtree_com: return "m";
+    case SensorType::distance_normal:
     case SensorType::inside_site:
     case SensorType::orientation:
     case SensorType::x_axis:
@@ -237,7 +244,12 @@ const char* sensor_unit(const Model& model, const Sensor& sensor) {
     case SensorType::interaction_force:
     case SensorType::touch: return "N";
     case SensorType::interaction_torque: return "N m";
+    case SensorType::frame_acceleration:
     case SensorType::accelerometer: return "m/s^2";
+    case SensorType::frame_angular_acceleration: return "rad/s^2";
+    case SensorType::potential_energy:
+    case SensorType::kinetic_energy: return "J";
+    case SensorType::subtree_angular_momentum: return "kg m^2/s";
     case SensorType::actuator_position:
     case SensorType::tendon_length:
     case SensorType::tendon_limit_position:
@@ -315,7 +327,11 @@ Sensor find_output(const Model& model, const std::string& name) {
     return out;
   }
 
-  // Of a subtree, an actuator, an equality.
+  // Of the model, a subtree, an actuator, an equality.
+  if (const Kind* k = find_kind(model_kinds, name)) {
+    out.type = k->type;
+    return out;
+  }
   if (const Kind* k = find_kind(subtree_kinds, kind)) {
     out.type = k->type;
     out.index = find_element(name, "body", element, model.body_names);
@@ -343,6 +359,9 @@ Sensor find_output(const Model& model, const std::string& name) {
                                               "tendon_velocity",
                                               "subtree_com",
                                               "subtree_velocity",
+                                              "subtree_angular_momentum",
+                                              "potential_energy",
+                                              "kinetic_energy",
                                               "contact_force",
                                               "joint_limit_force",
                                               "joint_friction_force",
@@ -379,6 +398,8 @@ std::vector<std::string> output_names(const Model& model) {
   add(joint_kinds, model.joint_names);
   add(tendon_kinds, names_of(model.tendons));
   add(subtree_kinds, model.body_names);
+  for (const Kind& kind : model_kinds)
+    out.emplace_back(kind.name);
   for (const Sensor& s : model.sensors)
     out.push_back("sensor/" + s.name);
   return out;

@@ -1,5 +1,7 @@
 #include "coulomb/parameters/frame_motion.hpp"
 
+#include <cstring>
+
 #include "coulomb/collision/contact.hpp"
 #include "coulomb/collision/motion/shape_motion.hpp"
 #include "coulomb/constraints/constraint_rows.hpp"
@@ -57,6 +59,13 @@ void add_surface_slopes(const OutputRow& row, const ParameterSet::Item& item, do
   }
 }
 
+/// Change of a row by the scalars of an item that are in the reading itself.
+void add_scalar_slopes(const OutputRow& row, const ParameterSet::Item& item, double* out) {
+  for (const OutputRow::Scalar& scalar : row.scalars)
+    if (item.element.index == scalar.index && std::strcmp(item.kind->name(), scalar.kind) == 0)
+      out[item.first + scalar.number] += scalar.slope;
+}
+
 }  // namespace
 
 double row_change(const Model& model, const DynamicsWorkspace& dynamics, const OutputRow& row,
@@ -86,6 +95,8 @@ double row_change(const Model& model, const DynamicsWorkspace& dynamics, const O
       double shift[3];
       rotate(dynamics.body_rotation.data() + 9 * term.body, motion.dcom, shift);
       change += dot3(term.G, shift) + term.mass_slope * motion.dmass;
+      for (int k = 0; k < 6; ++k)
+        change += term.inertia_slope[k] * motion.dinertia[k];
     }
   }
   return change;
@@ -101,8 +112,10 @@ void add_output_parameters(const Model& model, const DynamicsWorkspace& dynamics
     for (std::size_t k = 0; k < motions.size(); ++k)
       for (std::size_t r = 0; r < rows.size(); ++r)
         out[r * stride + item.first + k] += row_change(model, dynamics, rows[r], motions[k]);
-    for (std::size_t r = 0; r < rows.size(); ++r)
+    for (std::size_t r = 0; r < rows.size(); ++r) {
       add_surface_slopes(rows[r], item, out + r * stride);
+      add_scalar_slopes(rows[r], item, out + r * stride);
+    }
   }
 }
 

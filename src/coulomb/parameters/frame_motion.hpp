@@ -17,10 +17,11 @@ struct FrameMotion {
   int subtree = -1;                   ///< body whose subtree is displaced by xi, its joints held
   int geometry = -1;                  ///< geometry that is displaced by xi in its body
   double xi[6] = {0, 0, 0, 0, 0, 0};  ///< twist, world axes, about the reference point of the body's tree
-  int body = -1;                      ///< whose mass and centre of mass (in the body's frame) change
+  int body = -1;                      ///< whose mass, centre of mass (in the body's frame) and inertia about it change
   double dmass = 0;
   double dcom[3] = {0, 0, 0};
-  int joint = -1;  ///< whose limits change
+  double dinertia[6] = {0, 0, 0, 0, 0, 0};  ///< as Model::body_inertia
+  int joint = -1;                           ///< whose limits change
   double dlower = 0;
   double dupper = 0;
   int tendon = -1;  ///< whose limits change, by the same two numbers

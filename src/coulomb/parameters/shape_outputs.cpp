@@ -5,7 +5,10 @@
 #include <limits>
 
 #include "coulomb/base/small_math.hpp"
+#include "coulomb/collision/contact.hpp"
 #include "coulomb/collision/continuous/signed_distance.hpp"
+#include "coulomb/collision/motion/shape_motion.hpp"
+#include "coulomb/collision/motion/support_patch.hpp"
 #include "coulomb/dynamics/dynamics.hpp"
 #include "coulomb/model.hpp"
 
@@ -252,7 +255,7 @@ void reach_by_vertices(const Shape& shape, const double* direction, const double
 /// d = n . (p_a - p_b): both witnesses ride on their geometries, to first order.
 void linearize_distance(const Model& model, const DynamicsWorkspace& ws, const Sensor& sensor, OutputRow& row) {
   const NearestPair pair = nearest_pair(model, ws, sensor);
-  if (pair.first < 0) return;
+  if (pair.first < 0 || is_clamped(sensor, pair.at.distance)) return;
   double minus[3];
   for (int i = 0; i < 3; ++i)
     minus[i] = -pair.at.normal[i];
@@ -276,9 +279,185 @@ void linearize_distance(const Model& model, const DynamicsWorkspace& ws, const S
   }
 }
 
+/// A coordinate so close to the end of its range, as a share of the shape's size, that a witness is at that end.
+constexpr double at_end = 1e-6;
+
+/// Where the witness of a box is: at a corner, on an edge along one of its axes, on a face.
+Feature feature_of_box(const Shape& box, const double* local, double* edge) {
+  const double size = std::max({box.size[0], box.size[1], box.size[2]});
+  int free = 0;
+  for (int k = 0; k < 3; ++k) {
+    if (std::abs(local[k]) > box.size[k] - at_end * size) continue;
+    ++free;
+    for (int i = 0; i < 3; ++i)
+      edge[i] = box.rotation[3 * i + k];
+  }
+  return free == 0 ? Feature::vertex : free == 1 ? Feature::edge : Feature::face;
+}
+
+/// And of a mesh.
+Feature feature_of_mesh(const Shape& shape, const double* local, const double* normal, double* edge) {
+  const Corners corners = corners_of(*shape.mesh, normal, local);
+  if (corners.num == 2) {
+    double along[3];
+    sub3(shape.mesh->vertices.data() + 3 * corners.list[1], shape.mesh->vertices.data() + 3 * corners.list[0], along);
+    rotate(shape.rotation, along, edge);
+  }
+  return corners.num == 1 ? Feature::vertex : corners.num == 2 ? Feature::edge : Feature::face;
+}
+
+/// Which piece of a surface has the witness x with the outward normal n; edge: the direction of an edge.
+Feature feature_of(const Shape& shape, const double* x, const double* n, double* edge) {
+  double arm[3];
+  double local[3];
+  double normal[3];
+  sub3(x, shape.position, arm);
+  rotate_transposed(shape.rotation, arm, local);
+  rotate_transposed(shape.rotation, n, normal);
+  switch (shape.type) {
+    case ShapeType::capsule: {
+      const double place = std::abs(local[2] - shape.size[0] * normal[2]);
+      return place < shape.size[1] * (1 - at_end) ? Feature::line : Feature::round;
+    }
+    case ShapeType::cylinder:
+      if (1 - std::abs(normal[2]) < at_end * at_end) return Feature::face;
+      return std::abs(local[2]) < shape.size[1] * (1 - at_end) ? Feature::line : Feature::rim;
+    case ShapeType::box: return feature_of_box(shape, local, edge);
+    case ShapeType::mesh: return feature_of_mesh(shape, local, normal, edge);
+    case ShapeType::half_space: return Feature::face;
+    default: return Feature::round;
+  }
+}
+
+/// The pair as a contact, which contact_motion moves.
+Contact contact_of(const Model& model, const Shape& a, const Shape& b, const NearestPair& pair) {
+  Contact out;
+  out.geometry_a = pair.first;
+  out.geometry_b = pair.second;
+  out.body_a = model.geometry_body[pair.first];
+  out.body_b = model.geometry_body[pair.second];
+  out.distance = pair.at.distance;
+  copy3(pair.at.normal, out.normal);
+  copy3(pair.at.point_a, out.point_a);
+  copy3(pair.at.point_b, out.point_b);
+  for (int i = 0; i < 3; ++i)
+    out.point[i] = 0.5 * (out.point_a[i] + out.point_b[i]);
+
+  // The scale of what counts as flat.
+  out.size = infinity;
+  for (const Shape* shape : {&a, &b})
+    if (shape->type != ShapeType::half_space) out.size = std::min(out.size, bounding_radius(*shape));
+
+  double edge[3];
+  double outward[3];
+  for (int i = 0; i < 3; ++i)
+    outward[i] = -out.normal[i];
+  support_patch(a, feature_of(a, out.point_a, outward, edge), outward, edge, out.a);
+  support_patch(b, feature_of(b, out.point_b, out.normal, edge), out.normal, edge, out.b);
+  return out;
+}
+
+/// The sign of the direction from witness to witness along the pair's normal, which shapes that overlap turn round.
+double segment_sign(double distance) { return distance < 0 ? 1 : -1; }
+
+/// Row r of a normal, or of a segment, from how the contact moves.
+double segment_change(const Sensor& sensor, int r, const Contact& c, const double* dn, const double* dp, double dphi) {
+  if (sensor.type == SensorType::distance_normal) return segment_sign(c.distance) * dn[r];
+  const int i = r % 3;
+  const double half = 0.5 * (dphi * c.normal[i] + c.distance * dn[i]);
+  return r < 3 ? dp[i] + half : dp[i] - half;
+}
+
+/// f . (velocity of the frame's material point at x) + n . (its turn).
+void add_twist_term(const Model& model, const DynamicsWorkspace& ws, const Frame& frame, const double* x,
+                    const double* f, const double* n, OutputRow& row) {
+  const FrameState at = frame_state(model, ws, frame);
+  FrameCovector a;
+  double arm[3];
+  sub3(x, at.position, arm);
+  copy3(f, a.p);
+  copy3(n, a.phi);
+  add_cross3(arm, f, a.phi);
+  add_frame_term(model, ws, frame, at, a, row);
+}
+
+/// What sizes and vertices of one side's geometry change.
+void add_shape_slopes(const Model& model, const Sensor& sensor, const Contact& contact, const Shape& shape, bool of_a,
+                      std::vector<OutputRow>& rows) {
+  const int geometry = of_a ? contact.geometry_a : contact.geometry_b;
+  for (OutputRow& row : rows)
+    row.surfaces.push_back({geometry, {0, 0, 0}, {}});
+  const auto change = [&](std::size_t r, const ShapeMotion& motion) {
+    return segment_change(sensor, static_cast<int>(r), contact, motion.dnormal, motion.dpoint, motion.ddistance);
+  };
+
+  for (int k = 0; k < num_sizes(shape.type); ++k) {
+    ShapeMotion motion;
+    size_motion(model, contact, of_a, k, shape.position, shape.rotation, motion);
+    for (std::size_t r = 0; r < rows.size(); ++r)
+      rows[r].surfaces.back().by_size[k] = change(r, motion);
+  }
+  if (shape.type != ShapeType::mesh) return;
+
+  MeshCarrier carrier;
+  find_carrier(model, contact, of_a, shape.position, shape.rotation, carrier);
+  for (int k = 0; k < carrier.count(); ++k) {
+    for (OutputRow& row : rows)
+      row.surfaces.back().by_vertex.push_back({carrier.vertex(k), {0, 0, 0}});
+    for (int axis = 0; axis < 3; ++axis) {
+      ShapeMotion motion;
+      vertex_motion(contact, carrier, carrier.vertex(k), axis, motion);
+      for (std::size_t r = 0; r < rows.size(); ++r)
+        rows[r].surfaces.back().by_vertex.back().second[axis] = change(r, motion);
+    }
+  }
+}
+
+/// Normals and witnesses move as those of a contact.
+void linearize_segment(const Model& model, const DynamicsWorkspace& ws, const Sensor& sensor,
+                       std::vector<OutputRow>& rows) {
+  const NearestPair pair = nearest_pair(model, ws, sensor);
+  if (pair.first < 0) return;
+  const Shape a = shape_of(model, ws, pair.first);
+  const Shape b = shape_of(model, ws, pair.second);
+  const Contact contact = contact_of(model, a, b, pair);
+  ContactMotion motion;
+  contact_motion(contact, motion);
+
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    double by_twist[12];
+    for (int c = 0; c < 12; ++c) {
+      const double dn[3] = {motion.dnormal[0][c], motion.dnormal[1][c], motion.dnormal[2][c]};
+      const double dp[3] = {motion.dpoint[0][c], motion.dpoint[1][c], motion.dpoint[2][c]};
+      by_twist[c] = segment_change(sensor, static_cast<int>(r), contact, dn, dp, motion.ddistance[c]);
+    }
+    add_twist_term(model, ws, frame_of(model, pair.first), contact.point, by_twist, by_twist + 3, rows[r]);
+    add_twist_term(model, ws, frame_of(model, pair.second), contact.point, by_twist + 6, by_twist + 9, rows[r]);
+  }
+  add_shape_slopes(model, sensor, contact, a, true, rows);
+  add_shape_slopes(model, sensor, contact, b, false, rows);
+}
+
+/// From the first group to the second.
+void read_segment(const Sensor& sensor, const NearestPair& pair, double* reading) {
+  const bool is_normal = sensor.type == SensorType::distance_normal;
+  std::fill_n(reading, is_normal ? 3 : 6, 0.0);
+  if (pair.first < 0) return;
+  if (is_normal) {
+    for (int i = 0; i < 3; ++i)
+      reading[i] = segment_sign(pair.at.distance) * pair.at.normal[i];
+    return;
+  }
+  copy3(pair.at.point_a, reading);
+  copy3(pair.at.point_b, reading + 3);
+}
+
 }  // namespace
 
-bool is_of_shapes(SensorType type) { return type == SensorType::rangefinder || type == SensorType::distance; }
+bool is_of_shapes(SensorType type) {
+  return type == SensorType::rangefinder || type == SensorType::distance || type == SensorType::distance_normal ||
+         type == SensorType::distance_segment;
+}
 
 SurfaceHit cast_ray(const Model& model, const DynamicsWorkspace& ws, const Ray& ray, double reach, int excluded_body) {
   SurfaceHit best;
@@ -293,7 +472,11 @@ SurfaceHit cast_ray(const Model& model, const DynamicsWorkspace& ws, const Ray& 
 
 void read_shape_output(const Model& model, const DynamicsWorkspace& ws, const Sensor& sensor, double* reading) {
   if (sensor.type == SensorType::distance) {
-    reading[0] = nearest_pair(model, ws, sensor).at.distance;
+    reading[0] = clamp_reading(sensor, nearest_pair(model, ws, sensor).at.distance);
+    return;
+  }
+  if (sensor.type != SensorType::rangefinder) {
+    read_segment(sensor, nearest_pair(model, ws, sensor), reading);
     return;
   }
   const Ray ray = ray_of(frame_state(model, ws, sensor.frame));
@@ -303,8 +486,10 @@ void read_shape_output(const Model& model, const DynamicsWorkspace& ws, const Se
 
 void linearize_shape_output(const Model& model, const DynamicsWorkspace& ws, const Sensor& sensor,
                             std::vector<OutputRow>& rows) {
-  rows.assign(1, OutputRow{});
-  if (sensor.type == SensorType::distance)
+  rows.assign(sensor_tangent_size(model, sensor), OutputRow{});
+  if (sensor.type == SensorType::distance_normal || sensor.type == SensorType::distance_segment)
+    linearize_segment(model, ws, sensor, rows);
+  else if (sensor.type == SensorType::distance)
     linearize_distance(model, ws, sensor, rows[0]);
   else
     linearize_range(model, ws, sensor, rows[0]);

@@ -31,6 +31,9 @@ constexpr Translation translations[] = {{"framepos", SensorType::position},
                                         {"ballangvel", SensorType::joint_velocity},
                                         {"subtreecom", SensorType::subtree_com},
                                         {"subtreelinvel", SensorType::subtree_velocity},
+                                        {"subtreeangmom", SensorType::subtree_angular_momentum},
+                                        {"e_potential", SensorType::potential_energy},
+                                        {"e_kinetic", SensorType::kinetic_energy},
                                         {"tendonpos", SensorType::tendon_length},
                                         {"tendonvel", SensorType::tendon_velocity},
                                         {"actuatorpos", SensorType::actuator_position},
@@ -48,9 +51,13 @@ constexpr Translation translations[] = {{"framepos", SensorType::position},
                                         {"magnetometer", SensorType::magnetometer},
                                         {"insidesite", SensorType::inside_site},
                                         {"geomdist", SensorType::distance},
+                                        {"geomnormal", SensorType::distance_normal},
+                                        {"geomfromto", SensorType::distance_segment},
                                         {"contact", SensorType::contact},
                                         {"touch", SensorType::touch},
                                         {"accelerometer", SensorType::accelerometer},
+                                        {"framelinacc", SensorType::frame_acceleration},
+                                        {"frameangacc", SensorType::frame_angular_acceleration},
                                         {"force", SensorType::interaction_force},
                                         {"torque", SensorType::interaction_torque}};
 
@@ -162,7 +169,11 @@ std::optional<bool> translate_special(const MujocoFields& f, int i, const SceneP
   const int id = f.integer("sensor_objid", i);
   switch (out.type) {
     case SensorType::contact: return translate_contact(f, i, parts, out);
+    case SensorType::potential_energy:
+    case SensorType::kinetic_energy: return true;
     case SensorType::distance:
+    case SensorType::distance_normal:
+    case SensorType::distance_segment:
       translate_groups(f, i, parts, out);
       return !has_surface(parts, out.contacts->groups[0]) && !has_surface(parts, out.contacts->groups[1]);
     case SensorType::magnetometer:
@@ -198,7 +209,8 @@ bool translate_sensor(const MujocoFields& f, int i, const SceneParts& parts, Sen
   if (const auto known = translate_special(f, i, parts, out)) return *known;
 
   // Sensors of forces take a frame alone.
-  if (out.type >= SensorType::accelerometer && out.type <= SensorType::interaction_torque)
+  const bool is_load = out.type >= SensorType::accelerometer && out.type <= SensorType::interaction_torque;
+  if (is_load || out.type == SensorType::frame_acceleration || out.type == SensorType::frame_angular_acceleration)
     return translate_frame(f, object, id, parts, out.frame);
 
   // Sensors of frames may be relative to another one; directions stay unit, so nothing cuts them off.

@@ -15,7 +15,7 @@ namespace {
 constexpr JointType last_joint_type = JointType::hinge;
 constexpr ShapeType last_shape_type = ShapeType::surface;
 constexpr EqualityType last_equality_type = EqualityType::tendon;
-constexpr SensorType last_sensor_type = SensorType::contact;
+constexpr SensorType last_sensor_type = SensorType::distance_segment;
 constexpr ZoneType last_zone_type = ZoneType::box;
 
 /// How many bytes the character at `at` has; 0 where none begins: UTF-8 has one way to write each, and none for halves of pairs.
@@ -406,7 +406,9 @@ class Checker {
 
   /// Groups, numbers and fields of contacts, or the groups of a distance.
   void contacts_of(const std::string& what, const Sensor& sensor) const {
-    const bool has_groups = sensor.type == SensorType::contact || sensor.type == SensorType::distance;
+    const bool of_distance = sensor.type == SensorType::distance || sensor.type == SensorType::distance_normal ||
+                             sensor.type == SensorType::distance_segment;
+    const bool has_groups = sensor.type == SensorType::contact || of_distance;
     if (has_groups && !sensor.contacts) checks::fail(what + " contacts", "are missing: say which groups it looks at");
     if (!sensor.contacts) return;
     const ContactSelection& of = *sensor.contacts;
@@ -644,6 +646,7 @@ class Checker {
   int last_of(SensorType type) const {
     switch (type) {
       case SensorType::subtree_com:
+      case SensorType::subtree_angular_momentum:
       case SensorType::subtree_velocity: return last_body();
       case SensorType::actuator_position:
       case SensorType::actuator_velocity:

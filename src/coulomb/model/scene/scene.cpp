@@ -69,6 +69,7 @@ void shift_sensors(SceneParts& p, const SceneParts& base, int bodies, int joints
     if (s.reference) shift(*s.reference);
     switch (s.type) {
       case SensorType::subtree_com:
+      case SensorType::subtree_angular_momentum:
       case SensorType::subtree_velocity: s.index += s.index > 0 ? bodies : 0; break;
       case SensorType::touch: s.index += static_cast<int>(base.sites.size()); break;
       case SensorType::actuator_position:

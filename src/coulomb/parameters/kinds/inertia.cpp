@@ -1,5 +1,7 @@
 // inertia/<body>: the ten inertial parameters in Pinocchio's order, m, m cx, m cy, m cz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz, with I about
 // the origin of the body's frame. Unlike mass and com, each of the ten moves with the other nine held. docs/theory.md (P2), (P3).
+#include <algorithm>
+
 #include "coulomb/base/small_math.hpp"
 #include "coulomb/constraints/constraint_options.hpp"
 #include "coulomb/dynamics/dynamics.hpp"
@@ -32,6 +34,24 @@ void centre_motion(double mass, const double* c, int k, double* out) {
       out[i] = -c[i] / mass;
   } else if (k < 4) {
     out[k - 1] = 1 / mass;
+  }
+}
+
+/// How the inertia about the centre of mass, I - m (c.c 1 - c c^T), changes with number k of the ten.
+void central_motion(const double* c, int k, double* out) {
+  std::fill_n(out, 6, 0.0);
+  if (k == 0) point_inertia(1, c, out);
+  if (k >= 4) out[k - 4] = 1;
+  if (k == 0 || k >= 4) return;
+
+  // By m c_i: c e_i^T + e_i c^T - 2 c_i.
+  const int i = k - 1;
+  static constexpr int row[6] = {0, 0, 1, 0, 1, 2};
+  static constexpr int column[6] = {0, 1, 1, 2, 2, 2};
+  for (int e = 0; e < 6; ++e) {
+    if (row[e] == i) out[e] += c[column[e]];
+    if (column[e] == i) out[e] += c[row[e]];
+    if (row[e] == column[e]) out[e] -= 2 * c[i];
   }
 }
 
@@ -116,6 +136,7 @@ class InertiaKind : public ParameterKind {
       motion.body = e.index;
       motion.dmass = k == 0 ? 1 : 0;
       centre_motion(mass, c, k, motion.dcom);
+      central_motion(c, k, motion.dinertia);
       out.push_back(motion);
     }
   }

@@ -220,6 +220,8 @@ void ForceOutputs::scalars(const Sensor& sensor) {
     case SensorType::joint_friction_force: add_dry_friction(sensor.index); break;
     case SensorType::equality_force: add_equality(sensor.index); break;
     case SensorType::accelerometer:
+    case SensorType::frame_acceleration:
+    case SensorType::frame_angular_acceleration:
     case SensorType::interaction_force:
     case SensorType::interaction_torque: add_motion(sensor); break;
     default: break;

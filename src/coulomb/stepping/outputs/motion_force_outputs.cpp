@@ -101,7 +101,7 @@ void ForceOutputs::add_wrenches(const Scalar& s, double weight, ForceGradient& t
 /// Forces balance what they accelerate: without what torque-free spin adds to the velocity.
 void ForceOutputs::shift_by_spin(const Sensor& sensor) {
   const StepRecord& r = *record_;
-  if (sensor.type == SensorType::accelerometer || found_at_end() || !options_->torque_free_spin) return;
+  if (is_acceleration(sensor.type) || found_at_end() || !options_->torque_free_spin) return;
   const double h = options_->constraints.timestep;
   where_found();
   mass_matrix(*model_, at_);
@@ -139,7 +139,7 @@ void ForceOutputs::add_motion(const Sensor& sensor) {
   shift_by_spin(sensor);
   motion_.move_to(at_end ? r.q_next.data() : r.q.data(), at_end ? r.v_next.data() : r.v.data(), acceleration_.data());
   outside_.clear();
-  if (sensor.type != SensorType::accelerometer) collect_outside_forces();
+  if (!is_acceleration(sensor.type)) collect_outside_forces();
 
   std::vector<double> by_q;
   std::vector<double> by_v;

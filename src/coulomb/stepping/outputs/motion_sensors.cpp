@@ -81,12 +81,13 @@ Spatial MotionSensors::screw_about(const Row& row, int body) const {
 MotionSensors::Row MotionSensors::row(const Sensor& sensor, int k) const {
   const FrameState at = frame_state(*model_, ws_, sensor.frame);
   Row out;
-  out.of_forces = sensor.type != SensorType::accelerometer;
+  out.of_forces = !is_acceleration(sensor.type);
   out.turns = sensor.type == SensorType::interaction_torque;
   out.body = sensor.frame.body;
   copy3(at.position, out.position);
+  const bool own_axes = out.of_forces || sensor.type == SensorType::accelerometer;
   for (int i = 0; i < 3; ++i)
-    out.c[i] = at.rotation[3 * i + k];
+    out.c[i] = own_axes ? at.rotation[3 * i + k] : (i == k ? 1.0 : 0.0);
 
   // What the subtree needs to move as it does, and to be held against gravity.
   if (out.of_forces) {
@@ -105,6 +106,16 @@ MotionSensors::Row MotionSensors::row(const Sensor& sensor, int k) const {
       screw_at(out, frame_state(*model_, ws_, centre).position, by_f, by_n);
       out.value -= model_->body_mass[b] * dot3(by_f, model_->gravity.data());
     }
+    return out;
+  }
+
+  // c . A_w
+  if (sensor.type == SensorType::frame_angular_acceleration) {
+    const Vector3 axis = load3(out.c);
+    out.value = dot(axis, acceleration(out.body).angular);
+    store6(out.G, {});
+    store6(out.H, {});
+    store6(out.K, {{}, axis});
     return out;
   }
 
@@ -127,7 +138,8 @@ MotionSensors::Row MotionSensors::row(const Sensor& sensor, int k) const {
   const Vector3 by_p = cross(c, A.angular) + cross(cw, w);
   store6(out.K, {c, cross(arm, c)});
   store6(out.H, {cw, cross(velocity, c) + cross(arm, cw)});
-  store6(out.G, {by_p, cross(arm, by_p) + cross(c, a_p)});
+  const Vector3 turned = own_axes ? cross(c, a_p) : Vector3{};
+  store6(out.G, {by_p, cross(arm, by_p) + turned});
   return out;
 }
 

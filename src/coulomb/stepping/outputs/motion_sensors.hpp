@@ -1,7 +1,8 @@
 // Accelerometers, and the force and torque between a body and its parent. They are functions of (q, v, a) and of the
 // external forces on bodies. For a step, a = (v+ - v) / h is the mean acceleration.
 //
-//   accelerometer   y = R^T (a_p - g)                       of the frame's origin p, in the frame's axes
+//   accelerometer   y = R^T (a_p - g)                       of the frame's origin p, in the frame's axes; frame_acceleration: without R^T
+//   frame_angular_acceleration   y = A_w
 //   force, torque   y = S . sum over the subtree of (I A + V x* I V - w)
 //
 // S is the screw of the frame's axis (force: a translation along it; torque: a rotation about it, through p), w the
@@ -46,6 +47,12 @@ struct OutsideForce {
   bool material = true;  ///< the point is the body's; of a contact it moves as contact_motion says
 };
 
+/// Does a sensor of this type read an acceleration, which is a function of the motion alone?
+inline bool is_acceleration(SensorType type) {
+  return type == SensorType::accelerometer || type == SensorType::frame_acceleration ||
+         type == SensorType::frame_angular_acceleration;
+}
+
 class MotionSensors {
  public:
   explicit MotionSensors(const Model& model) : model_(&model), ws_(model) {}
@@ -61,7 +68,7 @@ class MotionSensors {
     int body = 0;            ///< the frame's
     double c[3];             ///< its axis, world
     double position[3];      ///< its origin
-    double G[6];             ///< accelerometer: on the displacement of the body
+    double G[6];             ///< accelerations: on the displacement of the body
     double H[6];             ///< ... on the change of V
     double K[6];             ///< ... on the change of A
     double value = 0;        ///< without outside forces
