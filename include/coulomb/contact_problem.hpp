@@ -1,4 +1,5 @@
-// ContactProblem: the friction problem by itself, for users who bring their own G and g (n = 3 contacts, rows t1, t2, normal).
+// ContactProblem: the friction problem by itself, for users who bring their own G and g (three rows a contact: t1, t2, normal; up to six
+// with torsional and rolling friction).
 //
 //   c = (G + diag R) lambda + g,   K_mu contains lambda, orthogonal to c + (0, 0, mu ||c_T||) in the dual cone   (docs/theory.md (C3))
 #pragma once
@@ -30,10 +31,11 @@ struct ContactDerivatives {
 
 class ContactProblem {
  public:
-  /// G: n x n row major, symmetric positive semi-definite; g: n; mu: n / 3; R: empty or n, compliance >= 0.
+  /// G: n x n row major, symmetric positive semi-definite; g: n; mu: one per contact; R: empty or n, compliance >= 0.
+  /// rows: rows of each contact, 3 to 6 (t1, t2, normal, further tangents, each in units in which mu is its coefficient); empty: 3 each.
   /// Throws std::invalid_argument naming argument, element and value.
   ContactProblem(const std::vector<double>& G, const std::vector<double>& g, const std::vector<double>& mu,
-                 const std::vector<double>& R = {});
+                 const std::vector<double>& R = {}, const std::vector<int>& rows = {});
   ~ContactProblem();
   ContactProblem(const ContactProblem& other);
   ContactProblem(ContactProblem&& other) noexcept;

@@ -1,6 +1,7 @@
 // ContactProblem: the friction problem by itself, from matrices to impulses, modes and derivatives.
 #include "coulomb/contact_problem.hpp"
 
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -109,23 +110,30 @@ void bind_solvers(nb::module_& module) {
   nb::class_<ContactProblem>(
       module, "ContactProblem",
       "The Coulomb friction problem by itself: c = (G + diag R) impulse + g, impulse in the cone of each contact, "
-      "orthogonal to c + (0, 0, mu |c_T|) in the dual cone (docs/theory.md (C3)). Rows per contact: t1, t2, normal.")
+      "orthogonal to c + (0, 0, mu |c_T|) in the dual cone (docs/theory.md (C3)). Rows per contact: t1, t2, normal, and "
+      "with `rows` up to three further tangents.")
       .def(
           "__init__",
-          [](ContactProblem* self, nb::object G, nb::object g, nb::object mu, nb::object R) {
+          [](ContactProblem* self, nb::object G, nb::object g, nb::object mu, nb::object R,
+             std::optional<std::vector<int>> rows) {
             const ArrayIn g_in(g, "g", {-1});
             const auto n = static_cast<Py_ssize_t>(g_in.size());
-            if (n % 3 != 0)
+            if (!rows && n % 3 != 0)
               throw nb::value_error(("g: expected 3 entries per contact, got " + std::to_string(n)).c_str());
+            const Py_ssize_t contacts = rows ? static_cast<Py_ssize_t>(rows->size()) : n / 3;
             new (self) ContactProblem(ArrayIn(G, "G", {n, n}).vector(), g_in.vector(),
-                                      ArrayIn(mu, "mu", {n / 3}).vector(), optional_vector(R, "R", n));
+                                      ArrayIn(mu, "mu", {contacts}).vector(), optional_vector(R, "R", n),
+                                      rows.value_or(std::vector<int>()));
           },
           nb::arg("G").none(), nb::arg("g").none(), nb::arg("mu").none(), nb::arg("R") = nb::none(),
+          nb::arg("rows") = nb::none(),
           nb::sig("def __init__(self, G: numpy.typing.ArrayLike, g: numpy.typing.ArrayLike, mu: "
-                  "numpy.typing.ArrayLike, R: numpy.typing.ArrayLike | None = None) -> None"),
+                  "numpy.typing.ArrayLike, R: numpy.typing.ArrayLike | None = None, rows: "
+                  "collections.abc.Sequence[int] | None = None) -> None"),
           "G: (3 n, 3 n) symmetric positive semi-definite (Delassus matrix, 1/kg). g: (3 n,) m/s. mu: (n,) >= 0. R: (3 "
-          "n,) >= 0, "
-          "compliance.\n\nValueError: names argument, element and value.")
+          "n,) >= 0, compliance. rows: (n,) rows of each contact, 3 to 6, where there are further tangents, such as "
+          "spinning and rolling, after the normal; each is scaled such that mu is its coefficient, and G, g and R "
+          "then have the sum of them as size.\n\nValueError: names argument, element and value.")
       .def(
           "solve",
           [](ContactProblem& self, const std::string& method, double tolerance, int max_iterations, ArrayLike warm) {

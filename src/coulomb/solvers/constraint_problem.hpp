@@ -2,7 +2,7 @@
 // without a robot.
 //
 //   c = G lambda + g + R lambda,  (lambda, c) of every block is admissible:
-//   cone       K_mu contains lambda, orthogonal to c + (0, 0, mu |c_T|) in K_mu^*     3 rows (t1, t2, n)
+//   cone       K_mu contains lambda, orthogonal to c + (0, 0, mu |c_T|) in K_mu^*     3 to 6 rows (t1, t2, n, further tangents)
 //   pyramid    the same with a regular polygon for the disc (friction_pyramid.hpp): LCP      3 rows (t1, t2, n)
 //   limit      0 <= lambda  orthogonal to  c >= 0                                     1 row
 //   box        |lambda| <= bound; lambda = -bound if c > 0, +bound if c < 0            1 row  (joint dry friction)
@@ -21,6 +21,7 @@ namespace coulomb {
 enum class BlockType : std::uint8_t { cone, limit, box, equality, pyramid };
 
 constexpr int max_facets = 32;
+constexpr int max_tangents = 5;  // of a contact: two of sliding, one of spinning, two of rolling
 
 struct Block {
   BlockType type = BlockType::cone;
@@ -33,6 +34,11 @@ struct Block {
   bool corner = false;       ///< its g, as a function of the state, has another slope on the other side of this state
 
   bool is_contact() const { return type == BlockType::cone || type == BlockType::pyramid; }
+  /// Of contacts: rows of friction, and the row of each; the normal is the third row.
+  int tangents() const { return size - 1; }
+  int tangent(int k) const { return row + (k < 2 ? k : k + 1); }
+  /// The row whose sign tells whether the block touches.
+  int normal() const { return is_contact() ? row + 2 : row + size - 1; }
 };
 
 /// The columns of one tree in a block's rows of Y: entry (i, k) is Y[start + i * tree_ld + k], i < block.size, k < the tree's dofs.

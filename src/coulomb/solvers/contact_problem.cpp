@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <numeric>
 #include <stdexcept>
 
 #include "coulomb/solvers/constraint_solver.hpp"
@@ -20,10 +21,18 @@ std::string number(double value) {
 
 [[noreturn]] void reject(const std::string& what) { throw std::invalid_argument("ContactProblem: " + what); }
 
-void check_size(const char* name, std::size_t size, std::size_t expected, const char* meaning) {
+void check_size(const char* name, std::size_t size, std::size_t expected, const std::string& meaning) {
   if (size == expected) return;
   const std::string got = std::string(name) + " has " + std::to_string(size) + " elements";
   reject(got + ", expected " + std::to_string(expected) + " (" + meaning + ")");
+}
+
+void check_rows(const std::vector<int>& rows, std::size_t contacts) {
+  check_size("rows", rows.size(), contacts, "one per contact");
+  for (std::size_t b = 0; b < rows.size(); ++b) {
+    if (rows[b] >= 3 && rows[b] <= 1 + max_tangents) continue;
+    reject("rows[" + std::to_string(b) + "] = " + std::to_string(rows[b]) + " is not between 3 and 6");
+  }
 }
 
 /// An entry of a vector with its value.
@@ -105,14 +114,20 @@ int ContactProblem::size() const { return parts_->problem.n; }
 int ContactProblem::num_contacts() const { return static_cast<int>(parts_->problem.blocks.size()); }
 
 ContactProblem::ContactProblem(const std::vector<double>& G, const std::vector<double>& g,
-                               const std::vector<double>& mu, const std::vector<double>& R)
+                               const std::vector<double>& mu, const std::vector<double>& R,
+                               const std::vector<int>& rows)
     : parts_(std::make_unique<Parts>()) {
   // Numbers that make sense ...
-  const std::size_t n = 3 * mu.size();
-  check_size("g", g.size(), n, "3 per contact");
-  check_size("G", G.size(), n * n, "square, 3 rows per contact");
+  std::size_t n = 3 * mu.size();
+  if (!rows.empty()) {
+    check_rows(rows, mu.size());
+    n = static_cast<std::size_t>(std::accumulate(rows.begin(), rows.end(), 0));
+  }
+  const std::string each = rows.empty() ? "3 per contact" : "the sum of rows";
+  check_size("g", g.size(), n, each);
+  check_size("G", G.size(), n * n, rows.empty() ? "square, 3 rows per contact" : "square, " + each);
   if (!R.empty()) {
-    check_size("R", R.size(), n, "3 per contact");
+    check_size("R", R.size(), n, each);
   }
   check_finite("G", G);
   check_finite("g", g);
@@ -137,9 +152,11 @@ ContactProblem::ContactProblem(const std::vector<double>& G, const std::vector<d
   }
 
   // A cone for every contact.
+  int row = 0;
   for (std::size_t b = 0; b < mu.size(); ++b) {
-    const int row = static_cast<int>(3 * b);
-    problem.blocks.push_back({BlockType::cone, row, 3, mu[b], 0, false});
+    const int size = rows.empty() ? 3 : rows[b];
+    problem.blocks.push_back({BlockType::cone, row, size, mu[b], 0, false});
+    row += size;
   }
 }
 

@@ -99,7 +99,8 @@ ConstraintSolver::Work::Verdict ConstraintSolver::Work::judge_growth(const Const
 
   // Without friction.
   for (int b = 0; b < scaled_.num_blocks; ++b)
-    if (scaled_.blocks[b].is_contact()) std::fill_n(trial_.lambda.begin() + scaled_.blocks[b].row, 2, 0.0);
+    for (int k = 0; scaled_.blocks[b].is_contact() && k < scaled_.blocks[b].tangents(); ++k)
+      trial_.lambda[scaled_.blocks[b].tangent(k)] = 0;
   cancellation_.assign(problem, scaled_.inverse_root.data(), trial_.lambda.data());
   if (!(exactly ? cancellation_.complete() : cancellation_.nearly_complete())) return Verdict::jammed;
 
@@ -192,8 +193,8 @@ bool ConstraintSolver::Work::any_persistent() const {
 /// (C13) for a block: the last level left of what it lacks as much as there was.
 bool ConstraintSolver::Work::is_persistent(const Block& block) const {
   if (block.type == BlockType::box) return false;
-  const int begin = block.is_contact() ? block.row + 2 : block.row;
-  const int end = block.row + block.size;
+  const int begin = block.is_contact() ? block.normal() : block.row;
+  const int end = block.is_contact() ? begin + 1 : block.row + block.size;
   const double least =
       tolerable / std::sqrt(double(end - begin));  // a block that leaves more than is tolerable has such a row
   for (int i = begin; i < end; ++i) {

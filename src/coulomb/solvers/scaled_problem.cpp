@@ -35,8 +35,6 @@ double safe_norm(const double* x, int n) {
   return largest * std::sqrt(sum);
 }
 
-double norm2(double x, double y) { return std::sqrt(x * x + y * y); }
-
 // S^(1/2) G S^(1/2), block factors in d.
 COULOMB_SIMD void scale_matrix(const double* G, const double* d, int n, int ld, double* __restrict out) {
   for (int i = 0; i < n; ++i) {
@@ -55,47 +53,52 @@ void grow(Vector& v, int size) {
 
 }  // namespace
 
-void project_cone(double mu, double* p) {
-  const double t = norm2(p[0], p[1]);
+void project_cone(const Block& block, double* p) {
+  const double mu = block.mu;
+  const double t = tangential_norm(block, p);
   if (p[2] >= 0 && t <= mu * p[2]) return;  // without friction, 0 <= 0 holds below the tip too
 
   // Below the polar cone the tip is nearest.
   const double along = p[2] + mu * t;
   if (along <= 0) {
-    p[0] = p[1] = p[2] = 0;
+    std::fill_n(p, block.size, 0.0);
     return;
   }
   // Else a point of the mantle is.
   const double normal = along / (1 + mu * mu);
   const double tangent = t > 0 ? mu * normal / t : 0.0;
-  p[0] *= tangent;
-  p[1] *= tangent;
+  for (int i = 0; i < block.size; ++i)
+    p[i] *= tangent;
   p[2] = normal;
 }
 
 /// ||l - P_K(l - v - [0, 0, mu ||v_T||])||. Differences first: without an impulse the speed of a slip, however large, cancels exactly.
-double cone_residual(double mu, const double* l, const double* v) {
-  if (l[0] == 0 && l[1] == 0 && l[2] == 0 && v[2] >= 0) return 0;  // open
-  const double speed = norm2(v[0], v[1]);
-  const double zx = l[0] - v[0];
-  const double zy = l[1] - v[1];
-  const double zn = l[2] - v[2];
-  const double t = norm2(zx, zy);
+double cone_residual(const Block& block, const double* l, const double* v) {
+  const bool no_impulse = std::all_of(l, l + block.size, [](double x) { return x == 0; });
+  if (no_impulse && v[2] >= 0) return 0;  // open
+  const double mu = block.mu;
+  const double speed = tangential_norm(block, v);
+  double p[1 + max_tangents];
+  for (int i = 0; i < block.size; ++i)
+    p[i] = l[i] - v[i];
+  const double zn = p[2];
+  const double t = tangential_norm(block, p);
 
   // The projection of z, De Saxce's term taken from its normal part.
-  double p[3] = {zx, zy, zn - mu * speed};
+  p[2] = zn - mu * speed;
   if (p[2] < 0 || t > mu * p[2]) {
-    p[2] = std::max(0.0, (zn + mu * (t - speed)) / (1 + mu * mu));
-    const double tangent = t > 0 ? mu * p[2] / t : 0.0;
-    p[0] *= tangent;
-    p[1] *= tangent;
+    const double normal = std::max(0.0, (zn + mu * (t - speed)) / (1 + mu * mu));
+    const double tangent = t > 0 ? mu * normal / t : 0.0;
+    for (int i = 0; i < block.size; ++i)
+      p[i] *= tangent;
+    p[2] = normal;
   }
 
   // How far it lies from the impulse.
-  const double x = l[0] - p[0];
-  const double y = l[1] - p[1];
-  const double z = l[2] - p[2];
-  return std::sqrt(x * x + y * y + z * z);
+  double sum = 0;
+  for (int i = 0; i < block.size; ++i)
+    sum += (l[i] - p[i]) * (l[i] - p[i]);
+  return std::sqrt(sum);
 }
 
 // Of the compliance beside the diagonal: joints that move nothing in the neutral pose have any.
@@ -158,7 +161,7 @@ void ScaledProblem::find_scaling(const ConstraintProblem& problem) {
     const double d = 1.0 / std::sqrt(size[b] > rounding * elsewhere ? size[b] : largest);
     for (int i = block.row; i < block.row + block.size; ++i)
       inverse_root[i] = d;
-    const bool open = block.speculative && problem.g[block.row + block.size - 1] >= 0;
+    const bool open = block.speculative && problem.g[block.normal()] >= 0;
     if (!open) {
       const double asked = safe_norm(problem.g.data() + block.row, block.size);
       ref = std::max(ref, std::max(asked, problem.least_velocity) * d);
@@ -191,7 +194,9 @@ void ScaledProblem::scale_matrices(const ConstraintProblem& problem) {
   // A tangential direction that nothing can move (planar robots) gets unit compliance: its impulse is then zero, c = 0 there as
   // before, and G stays regular.
   for (int b = 0; b < num_blocks; ++b) {
-    for (int i = blocks[b].row; blocks[b].is_contact() && i < blocks[b].row + 2; ++i) {
+    if (!blocks[b].is_contact()) continue;
+    for (int k = 0; k < blocks[b].tangents(); ++k) {
+      const int i = blocks[b].tangent(k);
       if (diagonal_[i] >= immovable || problem.g[i] != 0) continue;
       diagonal_[i] = 1;
       rigid[i] = 1;
@@ -268,7 +273,7 @@ double ScaledProblem::block_residual(int b, const double* lambda, const double* 
   for (int i = 0; i < block.size; ++i)
     v[i] = rho * c[block.row + i];
   switch (block.type) {
-    case BlockType::cone: return cone_residual(block.mu, l, v);
+    case BlockType::cone: return cone_residual(block, l, v);
     case BlockType::pyramid: return pyramid_residual(block, l, v);
     case BlockType::limit: return std::abs(l[0] - std::max(0.0, l[0] - v[0]));
     case BlockType::box: return std::abs(l[0] - std::clamp(l[0] - v[0], -bound[b], bound[b]));
@@ -295,7 +300,7 @@ void ScaledProblem::project(double* lambda) const {
   for (int b = 0; b < num_blocks; ++b) {
     double* l = lambda + blocks[b].row;
     if (blocks[b].type == BlockType::cone) {
-      project_cone(blocks[b].mu, l);
+      project_cone(blocks[b], l);
     }
     if (blocks[b].type == BlockType::pyramid) {
       project_pyramid(blocks[b], l);
@@ -349,21 +354,23 @@ BlockMode ScaledProblem::mode(int b, const double* lambda, const double* c) cons
       }
       break;
     }
-    case BlockType::cone: return cone_mode(block.mu, l, v);
+    case BlockType::cone: return cone_mode(block, l, v);
   }
   return m;
 }
 
 /// Of a cone, v = rho c; a sliding one also with its direction and k.
-BlockMode ScaledProblem::cone_mode(double mu, const double* l, const double* v) const {
+BlockMode ScaledProblem::cone_mode(const Block& block, const double* l, const double* v) const {
   BlockMode m;
-  const double zn = l[2] - v[2];
+  const double mu = block.mu;
+  double z[1 + max_tangents];
+  for (int i = 0; i < block.size; ++i)
+    z[i] = l[i] - v[i];
+  const double zn = z[2];
   if (!(zn > 0)) return m;
 
   // Inside the disc of its normal impulse it sticks.
-  const double zx = l[0] - v[0];
-  const double zy = l[1] - v[1];
-  const double t = norm2(zx, zy);
+  const double t = tangential_norm(block, z);
   const double r = mu * zn;
   if (mu > 0 && t <= r) {
     m.mode = Mode::sticking;
@@ -373,8 +380,7 @@ BlockMode ScaledProblem::cone_mode(double mu, const double* l, const double* v) 
   // Outside it slides against the direction of z.
   m.mode = Mode::sliding;
   if (t > 0) {
-    m.nx = zx / t;
-    m.ny = zy / t;
+    tangential_direction(block, z, t, m.n);
     m.k = rho * r / (t + (rho - 1) * r);  // alpha = ||c_T|| / (mu lambda_N) whatever rho is
   }
   return m;
@@ -383,8 +389,8 @@ BlockMode ScaledProblem::cone_mode(double mu, const double* l, const double* v) 
 void ScaledProblem::set_facet(int b, int facet, BlockMode& m) const {
   const FrictionPolygon& polygon = friction_polygon(blocks[b]);
   m.facet = facet;
-  m.nx = polygon.point[facet][0];
-  m.ny = polygon.point[facet][1];
+  m.n[0] = polygon.point[facet][0];
+  m.n[1] = polygon.point[facet][1];
   m.k = 1;
 }
 
@@ -410,7 +416,8 @@ double ScaledProblem::margin(int b, const double* lambda, const double* c, Mode&
   }
 
   // One border at zero, or two at the bounds.
-  const double z = l[block.size - 1] - v[block.size - 1];
+  const int normal = block.normal() - block.row;
+  const double z = l[normal] - v[normal];
   if (block.type == BlockType::limit) {
     label = z > tie ? Mode::active : Mode::separating;
     return std::abs(z);
@@ -422,7 +429,10 @@ double ScaledProblem::margin(int b, const double* lambda, const double* c, Mode&
   }
 
   // A cone has the border at the tip and the mantle.
-  const double t = norm2(l[0] - v[0], l[1] - v[1]);
+  double difference[1 + max_tangents];
+  for (int i = 0; i < block.size; ++i)
+    difference[i] = l[i] - v[i];
+  const double t = tangential_norm(block, difference);
   const double outside = (t - block.mu * z) / std::sqrt(1 + block.mu * block.mu);
   if (z <= tie) {
     label = Mode::separating;

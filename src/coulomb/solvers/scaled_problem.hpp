@@ -24,6 +24,8 @@
 // G is dense, or Y Y^T with Y sparse by trees (ConstraintProblem); `factored` is true for the latter.
 #pragma once
 
+#include <array>
+#include <cmath>
 #include <vector>
 
 #include "coulomb/solvers/constraint_problem.hpp"
@@ -31,12 +33,14 @@
 
 namespace coulomb {
 
-/// Mode of a block at an iterate; for a sliding cone also the direction n of its friction impulse and k = 1 / (1 + alpha), for a
-/// sliding pyramid the feature of the polygon and its point n (a side's foot point or a vertex; lambda_T = mu lambda_N n + along the side).
+/// Mode of a block at an iterate; for a sliding cone also the direction n of its friction impulse (of all its tangents) and
+/// k = 1 / (1 + alpha), for a sliding pyramid the feature of the polygon and its point n (a side's foot point or a vertex;
+/// lambda_T = mu lambda_N n + along the side).
 struct BlockMode {
   Mode mode = Mode::separating;
   int facet = -1;
-  double nx = 1, ny = 0, k = 1;
+  std::array<double, max_tangents> n = {1, 0, 0, 0, 0};
+  double k = 1;
   int loose = 0;  ///< sticking contact: directions in which it slips all the same: 1: along n, 2: both
 };
 
@@ -83,14 +87,29 @@ class ScaledProblem {
   void find_scaling(const ConstraintProblem& problem);
   void scale_velocities(const ConstraintProblem& problem);
   void scale_matrices(const ConstraintProblem& problem);
-  BlockMode cone_mode(double mu, const double* lambda, const double* v) const;
+  BlockMode cone_mode(const Block& block, const double* lambda, const double* v) const;
   std::vector<double> diagonal_;   ///< dense: of G without E
   std::vector<double> weight_;     ///< n: W / s
   std::vector<double> given_g_;    ///< n: of level 0
   mutable std::vector<double> w_;  ///< Y^T lambda
 };
 
-/// Projection of (x, y, z) on the cone ||(x, y)|| <= mu z.
-void project_cone(double mu, double* point);
+/// Projection of a block's impulse on its cone ||lambda_T|| <= mu lambda_N.
+void project_cone(const Block& block, double* impulse);
+
+/// Length of the tangential part of a contact's rows (t1, t2, n, further tangents).
+inline double tangential_norm(const Block& block, const double* rows) {
+  double sum = rows[0] * rows[0] + rows[1] * rows[1];
+  for (int i = 3; i < block.size; ++i)
+    sum += rows[i] * rows[i];
+  return std::sqrt(sum);
+}
+
+/// out = the tangents of a contact's rows, divided by `length`.
+inline void tangential_direction(const Block& block, const double* rows, double length,
+                                 std::array<double, max_tangents>& out) {
+  for (int k = 0; k < block.tangents(); ++k)
+    out[k] = rows[block.tangent(k) - block.row] / length;
+}
 
 }  // namespace coulomb

@@ -36,7 +36,7 @@ void InteriorPoint::resize(const ScaledProblem& problem) {
   }
   for (auto* v : {&c_, &residual_})
     grow(*v, ld);
-  grow(slope_, 2 * blocks);
+  grow(slope_, max_tangents * blocks);
   grow(scaling_, blocks);
   grow(weight_, blocks);
 }

@@ -15,6 +15,7 @@
 
 #include <vector>
 
+#include "coulomb/solvers/interior_point/lorentz_cone.hpp"
 #include "coulomb/solvers/newton/newton.hpp"
 #include "coulomb/solvers/newton/velocity_factor.hpp"
 
@@ -51,8 +52,8 @@ class InteriorPoint {
   };
   struct Scaling {
     double eta = 1;
-    double w[3] = {1, 0, 0};  ///< W = eta Q(w)
-    double l[3] = {1, 0, 0};  ///< W y = W^-1 x
+    LorentzPoint w = {1};  ///< W = eta Q(w)
+    LorentzPoint l = {1};  ///< W y = W^-1 x
   };
   /// What the two products of a box lack.
   struct BoxGaps {
@@ -121,7 +122,7 @@ class InteriorPoint {
   double path_gap_ = 0;         // at the point at hand,
   double off_path_ = 0;         // which is so far from the path,
   double path_length_ = 0;      // and how far the next step tries to go
-  // Per block: residual of y and the slope t of De Saxce's term (cones), the scaling.
+  // Per block: residual of y and the slope t of De Saxce's term (cones, max_tangents each), the scaling.
   std::vector<double> residual_, slope_;
   std::vector<Scaling> scaling_;
   double worst_residual_ = 0;

@@ -21,11 +21,28 @@ int pushing_row(const Block& block) {
   return block.is_contact() && block.mu <= 0 ? block.row + 2 : -1;
 }
 
-/// (mu lambda_N, lambda_T) of a contact's rows (t1, t2, n).
-void to_lorentz(const Block& block, const double* rows, double normal_factor, double* x) {
-  x[0] = normal_factor * rows[block.row + 2];
-  x[1] = rows[block.row];
-  x[2] = rows[block.row + 1];
+/// (mu lambda_N, lambda_T) of a contact's rows (t1, t2, n, further tangents).
+LorentzPoint lorentz_point(const Block& block, const std::vector<double>& rows, double normal_factor) {
+  LorentzPoint x = {normal_factor * rows[block.row + 2]};
+  for (int k = 0; k < block.tangents(); ++k)
+    x[1 + k] = rows[block.tangent(k)];
+  return x;
+}
+
+double squared_slip(const Block& block, const std::vector<double>& y) {
+  const double* rows = y.data() + block.row;
+  double sum = rows[0] * rows[0] + rows[1] * rows[1];
+  for (int i = 3; i < block.size; ++i)
+    sum += rows[i] * rows[i];
+  return sum;
+}
+
+/// slope . rows of the tangents.
+double along_slope(const Block& block, const double* slope, const std::vector<double>& rows) {
+  double sum = slope[0] * rows[block.row] + slope[1] * rows[block.row + 1];
+  for (int k = 2; k < block.tangents(); ++k)
+    sum += slope[k] * rows[block.tangent(k)];
+  return sum;
 }
 
 /// Side j of a pyramid's polygon: the impulse stays where a . lambda_T <= mu lambda_N.
@@ -115,8 +132,8 @@ void InteriorPoint::add_gap(const ScaledProblem& problem, int b, double step, do
   };
   const auto row = static_cast<std::size_t>(block.row);
   sum += block.mu * product(row + 2);
-  sum += product(row);
-  sum += product(row + 1);
+  for (int k = 0; k < block.tangents(); ++k)
+    sum += product(static_cast<std::size_t>(block.tangent(k)));
 }
 
 /// What y lacks of fitting c, docs/theory.md (C12).
@@ -125,15 +142,15 @@ void InteriorPoint::find_residual(const ScaledProblem& problem, int b, bool froz
   const int row = block.row;
   if (is_cone(block)) {
     // De Saxce's term and its slope, which is zero while it is frozen.
-    const double speed2 = at_.y[row] * at_.y[row] + at_.y[row + 1] * at_.y[row + 1];
+    const double speed2 = squared_slip(block, at_.y);
     const double smooth = std::sqrt(speed2 + theta_ * theta_);
     const double term = slip_term(speed2, theta_);
-    double* t = slope_.data() + 2 * static_cast<std::size_t>(b);
-    t[0] = frozen || smooth == 0 ? 0 : at_.y[row] / smooth;
-    t[1] = frozen || smooth == 0 ? 0 : at_.y[row + 1] / smooth;
-
-    residual_[row] = c_[row] - at_.y[row];
-    residual_[row + 1] = c_[row + 1] - at_.y[row + 1];
+    double* t = slope_.data() + max_tangents * static_cast<std::size_t>(b);
+    for (int k = 0; k < block.tangents(); ++k) {
+      const int i = block.tangent(k);
+      t[k] = frozen || smooth == 0 ? 0 : at_.y[i] / smooth;
+      residual_[i] = c_[i] - at_.y[i];
+    }
     residual_[row + 2] = c_[row + 2] / block.mu + term - at_.y[row + 2];
   } else if (is_pyramid(block)) {
     residual_[row] = c_[row];
@@ -149,7 +166,8 @@ void InteriorPoint::find_residual(const ScaledProblem& problem, int b, bool froz
     }
   } else if (const int pushing = pushing_row(block); pushing >= 0) {
     residual_[pushing] = c_[pushing] - at_.y[pushing];
-    if (block.is_contact()) residual_[row] = residual_[row + 1] = 0;
+    for (int k = 0; block.is_contact() && k < block.tangents(); ++k)
+      residual_[block.tangent(k)] = 0;
   } else if (block.type == BlockType::box) {
     residual_[row] = problem.bound[b] > 0 ? c_[row] - at_.y[row] + at_.m[row] : 0.0;
   } else {
@@ -160,23 +178,24 @@ void InteriorPoint::find_residual(const ScaledProblem& problem, int b, bool froz
 
 /// W of a cone with W y = W^-1 x, both inside (Nesterov and Todd).
 void InteriorPoint::scale_cone(const Block& block, Scaling& s) const {
-  double x[3];
-  double y[3];
-  to_lorentz(block, at_.lambda.data(), block.mu, x);
-  to_lorentz(block, at_.y.data(), 1, y);
-  const double dx = std::sqrt(std::max(determinant(x), 1e-300));
-  const double dy = std::sqrt(std::max(determinant(y), 1e-300));
+  const int m = block.tangents();
+  const LorentzPoint x = lorentz_point(block, at_.lambda, block.mu);
+  const LorentzPoint y = lorentz_point(block, at_.y, 1);
+  const double dx = std::sqrt(std::max(determinant(m, x), 1e-300));
+  const double dy = std::sqrt(std::max(determinant(m, y), 1e-300));
 
   // The middle of x and of y reflected, both of determinant 1.
-  const double inner = (x[0] * y[0] + x[1] * y[1] + x[2] * y[2]) / (dx * dy);
-  const double gamma = std::sqrt(0.5 * (1 + inner));
+  double inner = x[0] * y[0];
+  for (int i = 1; i <= m; ++i)
+    inner += x[i] * y[i];
+  const double gamma = std::sqrt(0.5 * (1 + inner / (dx * dy)));
   s.eta = std::sqrt(dx / dy);
   s.w[0] = (x[0] / dx + y[0] / dy) / (2 * gamma);
-  s.w[1] = (x[1] / dx - y[1] / dy) / (2 * gamma);
-  s.w[2] = (x[2] / dx - y[2] / dy) / (2 * gamma);
+  for (int i = 1; i <= m; ++i)
+    s.w[i] = (x[i] / dx - y[i] / dy) / (2 * gamma);
 
   // Where x and y are the same point.
-  rotate_by(s.w, y, s.l);
+  s.l = rotated_by(m, s.w, y);
   for (double& l : s.l)
     l *= s.eta;
 }
@@ -186,23 +205,29 @@ void InteriorPoint::cone_matrix(const Block& block, int b, double* D) const {
   // W^-2 = (2 v v^T - J) / eta^2 with v = J w, behind T^-1 = [1 -t^T; 0 1].
   const Scaling& s = scaling_[b];
   const double scale = 1 / (s.eta * s.eta);
-  const double v[3] = {s.w[0], -s.w[1], -s.w[2]};
-  double H[3][3];
-  for (int i = 0; i < 3; ++i)
-    for (int j = 0; j < 3; ++j)
+  const int size = block.size;
+  const LorentzPoint v = reflected(size - 1, s.w);
+  double H[1 + max_tangents][1 + max_tangents];
+  for (int i = 0; i < size; ++i)
+    for (int j = 0; j < size; ++j)
       H[i][j] = scale * 2 * v[i] * v[j];
   H[0][0] -= scale;
-  H[1][1] += scale;
-  H[2][2] += scale;
+  for (int i = 1; i < size; ++i)
+    H[i][i] += scale;
 
-  const double* t = slope_.data() + 2 * static_cast<std::size_t>(b);
-  for (int j = 0; j < 3; ++j)
-    H[0][j] -= t[0] * H[1][j] + t[1] * H[2][j];
+  const double* t = slope_.data() + max_tangents * static_cast<std::size_t>(b);
+  for (int j = 0; j < size; ++j) {
+    double along = t[0] * H[1][j] + t[1] * H[2][j];
+    for (int k = 2; k < block.tangents(); ++k)
+      along += t[k] * H[1 + k][j];
+    H[0][j] -= along;
+  }
 
-  constexpr int place[3] = {2, 0, 1};  // of (normal, t1, t2) in the rows (t1, t2, n)
-  for (int i = 0; i < 3; ++i)
-    for (int j = 0; j < 3; ++j)
-      D[3 * place[i] + place[j]] = (i == 0 ? block.mu : 1.0) * H[i][j] * (j == 0 ? block.mu : 1.0);
+  // From (normal, tangents) to the rows of the block.
+  const auto place = [&](int i) { return i == 0 ? 2 : block.tangent(i - 1) - block.row; };
+  for (int i = 0; i < size; ++i)
+    for (int j = 0; j < size; ++j)
+      D[size * place(i) + place(j)] = (i == 0 ? block.mu : 1.0) * H[i][j] * (j == 0 ? block.mu : 1.0);
 }
 
 /// D of one block: dc + D dlambda = r.
@@ -229,8 +254,9 @@ void InteriorPoint::local_matrix(const ScaledProblem& problem, int b, double* D)
   } else if (block.type == BlockType::limit) {
     D[0] = at_.y[row] / at_.lambda[row];
   } else if (block.is_contact()) {
-    D[0] = D[4] = no_impulse;  // no friction: no tangential impulse
-    D[8] = at_.y[row + 2] / at_.lambda[row + 2];
+    for (int i = 0; i < block.size; ++i)
+      D[(block.size + 1) * i] = no_impulse;  // no friction: no tangential impulse
+    D[(block.size + 1) * 2] = at_.y[row + 2] / at_.lambda[row + 2];
   } else if (block.type == BlockType::box) {
     const double bound = problem.bound[b];
     D[0] = bound > 0 ? at_.y[row] / (at_.lambda[row] + bound) + at_.m[row] / (bound - at_.lambda[row]) : no_impulse;
@@ -268,47 +294,39 @@ InteriorPoint::BoxGaps InteriorPoint::missing_of_box(int row, double bound, doub
 void InteriorPoint::cone_right_hand_side(const Block& block, int b, double target, bool corrected, double* r) const {
   const int row = block.row;
   const Scaling& s = scaling_[b];
-  const double back[3] = {s.w[0], -s.w[1], -s.w[2]};
+  const int m = block.tangents();
+  const LorentzPoint back = reflected(m, s.w);
 
   // target e - l o l, in the scaling.
-  double d[3];
-  double product[3];
-  jordan_product(s.l, s.l, product);
-  for (int i = 0; i < 3; ++i)
-    d[i] = -product[i];
+  LorentzPoint d = {};
+  const LorentzPoint square = jordan_product(m, s.l, s.l);
+  for (int i = 0; i <= m; ++i)
+    d[i] = -square[i];
   d[0] += target;
 
   // The second-order term of the predictor's step.
   if (corrected) {
-    double x[3];
-    double y[3];
-    to_lorentz(block, affine_.lambda.data(), block.mu, x);
-    to_lorentz(block, affine_.y.data(), 1, y);
-    double wx[3];
-    double wy[3];
-    rotate_by(back, x, wx);  // W^-1 dx, the factors eta cancel
-    rotate_by(s.w, y, wy);
-    jordan_product(wx, wy, product);
-    for (int i = 0; i < 3; ++i)
+    const LorentzPoint wx = rotated_by(m, back, lorentz_point(block, affine_.lambda, block.mu));
+    const LorentzPoint wy = rotated_by(m, s.w, lorentz_point(block, affine_.y, 1));  // the factors eta cancel
+    const LorentzPoint product = jordan_product(m, wx, wy);
+    for (int i = 0; i <= m; ++i)
       d[i] -= product[i];
   }
 
   // l o z = d, and out of the scaling.
-  double z[3];
-  double v[3];
-  arrow_solve(s.l, d, z);
-  rotate_by(back, z, v);
+  LorentzPoint z = {};
+  arrow_solve(m, s.l, d, z);
+  const LorentzPoint v = rotated_by(m, back, z);
 
   // Less what y lacks, which the step makes up for.
-  const double* t = slope_.data() + 2 * static_cast<std::size_t>(b);
-  const double along = t[0] * residual_[row] + t[1] * residual_[row + 1];
-  const double v0 = v[0] / s.eta - (residual_[row + 2] + along);
-  const double v1 = v[1] / s.eta - residual_[row];
-  const double v2 = v[2] / s.eta - residual_[row + 1];
-
-  r[0] = v1;
-  r[1] = v2;
-  r[2] = block.mu * (v0 - t[0] * v1 - t[1] * v2);
+  const double* t = slope_.data() + max_tangents * static_cast<std::size_t>(b);
+  double normal = v[0] / s.eta - (residual_[row + 2] + along_slope(block, t, residual_));
+  for (int k = 0; k < m; ++k) {
+    const int i = block.tangent(k);
+    r[i - row] = v[1 + k] / s.eta - residual_[i];
+    normal -= t[k] * r[i - row];
+  }
+  r[2] = block.mu * normal;
 }
 
 /// r of one block for the given centring; corrected: with the second-order term of the predictor's step.
@@ -335,8 +353,7 @@ void InteriorPoint::right_hand_side(const ScaledProblem& problem, int b, double 
     const int i = row + 2;
     r[2] = missing(i, target, corrected) / at_.lambda[i] - residual_[i];
   } else if (const int i = pushing_row(block); i >= 0) {
-    r[0] = r[block.size - 1] = 0;
-    if (block.size == 3) r[1] = 0;
+    std::fill_n(r, block.size, 0.0);
     r[i - row] = missing(i, target, corrected) / at_.lambda[i] - residual_[i];
   } else if (block.type == BlockType::box) {
     const double bound = problem.bound[b];
@@ -357,10 +374,14 @@ void InteriorPoint::expand(const ScaledProblem& problem, int b, double target, b
   if (is_cone(block)) {
     // dy = T Q dc + residual.
     const double* dc = dc_.data() + row;
-    const double* t = slope_.data() + 2 * static_cast<std::size_t>(b);
-    step_.y[row] = dc[0] + residual_[row];
-    step_.y[row + 1] = dc[1] + residual_[row + 1];
-    step_.y[row + 2] = dc[2] / block.mu + t[0] * step_.y[row] + t[1] * step_.y[row + 1] + residual_[row + 2];
+    const double* t = slope_.data() + max_tangents * static_cast<std::size_t>(b);
+    double normal = dc[2] / block.mu;
+    for (int k = 0; k < block.tangents(); ++k) {
+      const int i = block.tangent(k);
+      step_.y[i] = dc[i - row] + residual_[i];
+      normal += t[k] * step_.y[i];
+    }
+    step_.y[row + 2] = normal + residual_[row + 2];
   } else if (is_pyramid(block)) {
     // The multipliers of the sides, then the velocity of the normal.
     for (int j = 0; j < block.facets; ++j) {
@@ -391,15 +412,10 @@ double InteriorPoint::longest_step_of(const ScaledProblem& problem, int b) const
   double step = INFINITY;
   if (is_cone(block)) {
     // The impulse in its cone, then the velocity in its own.
-    double x[3];
-    double d[3];
-    to_lorentz(block, at_.lambda.data(), block.mu, x);
-    to_lorentz(block, step_.lambda.data(), block.mu, d);
-    step = std::min(step, cone_step(x, d));
-
-    to_lorentz(block, at_.y.data(), 1, x);
-    to_lorentz(block, step_.y.data(), 1, d);
-    step = std::min(step, cone_step(x, d));
+    const int m = block.tangents();
+    step = std::min(step, cone_step(m, lorentz_point(block, at_.lambda, block.mu),
+                                    lorentz_point(block, step_.lambda, block.mu)));
+    step = std::min(step, cone_step(m, lorentz_point(block, at_.y, 1), lorentz_point(block, step_.y, 1)));
   } else if (is_pyramid(block)) {
     // Inside every side, its multiplier positive.
     for (int j = 0; j < block.facets; ++j) {
@@ -431,15 +447,18 @@ void InteriorPoint::correct_slip(const ScaledProblem& problem, double step) {
     const Block& block = problem.blocks[b];
     if (!is_cone(block)) continue;
     const int row = block.row;
-    const double* t = slope_.data() + 2 * static_cast<std::size_t>(b);
-    const double x = at_.y[row] + step * step_.y[row];
-    const double y = at_.y[row + 1] + step * step_.y[row + 1];
-    const double now = slip_term(at_.y[row] * at_.y[row] + at_.y[row + 1] * at_.y[row + 1], theta_);
-    const double missed =
-        slip_term(x * x + y * y, theta_) - now - step * (t[0] * step_.y[row] + t[1] * step_.y[row + 1]);
+    const double* t = slope_.data() + max_tangents * static_cast<std::size_t>(b);
+    double speed2 = 0;
+    for (int k = 0; k < block.tangents(); ++k) {
+      const int i = block.tangent(k);
+      const double slip = at_.y[i] + step * step_.y[i];
+      speed2 += slip * slip;
+    }
+    const double now = slip_term(squared_slip(block, at_.y), theta_);
+    const double missed = slip_term(speed2, theta_) - now - step * along_slope(block, t, step_.y);
 
     // No more than half of the distance to the boundary is taken back.
-    const double slack = at_.y[row + 2] + step * step_.y[row + 2] - std::sqrt(x * x + y * y);
+    const double slack = at_.y[row + 2] + step * step_.y[row + 2] - std::sqrt(speed2);
     at_.y[row + 2] += std::max(missed, -0.5 * slack);
   }
 }
@@ -450,7 +469,7 @@ void InteriorPoint::set_smoothing(const ScaledProblem& problem, double theta) {
   for (int b = 0; b < problem.num_blocks; ++b) {
     const Block& block = problem.blocks[b];
     if (!is_cone(block)) continue;
-    const double speed2 = at_.y[block.row] * at_.y[block.row] + at_.y[block.row + 1] * at_.y[block.row + 1];
+    const double speed2 = squared_slip(block, at_.y);
     at_.y[block.row + 2] += slip_term(speed2, theta) - slip_term(speed2, theta_);
   }
   theta_ = theta;
@@ -461,7 +480,7 @@ void InteriorPoint::add_smoothing_slope(const ScaledProblem& problem) {
   for (int b = 0; b < problem.num_blocks; ++b) {
     if (!is_cone(problem.blocks[b])) continue;
     const int row = problem.blocks[b].row;
-    const double smooth = std::sqrt(at_.y[row] * at_.y[row] + at_.y[row + 1] * at_.y[row + 1] + theta_ * theta_);
+    const double smooth = std::sqrt(squared_slip(problem.blocks[b], at_.y) + theta_ * theta_);
     residual_[row + 2] += theta_ * (theta_ / smooth - 1);
   }
 }
@@ -473,7 +492,7 @@ void InteriorPoint::fit_slip(const ScaledProblem& problem) {
     const Block& block = problem.blocks[b];
     const int row = block.row;
     if (is_cone(block)) {
-      const double slack = at_.y[row + 2] - std::sqrt(at_.y[row] * at_.y[row] + at_.y[row + 1] * at_.y[row + 1]);
+      const double slack = at_.y[row + 2] - std::sqrt(squared_slip(block, at_.y));
       const double taken = std::max(-0.5 * slack, residual_[row + 2]);
       at_.y[row + 2] += taken;
       residual_[row + 2] -= taken;
@@ -500,19 +519,18 @@ double InteriorPoint::local_product_of(const ScaledProblem& problem, int b, cons
 
   // W^-1 dx and W dy.
   const Scaling& s = scaling_[b];
-  const double back[3] = {s.w[0], -s.w[1], -s.w[2]};
-  const auto add = [&](const double* left, const double* right, double normal_factor, const double* w, double factor) {
-    double x[3];
-    double u[3];
-    double v[3];
-    to_lorentz(block, left, normal_factor, x);
-    rotate_by(w, x, u);
-    to_lorentz(block, right, normal_factor, x);
-    rotate_by(w, x, v);
-    sum += factor * (u[0] * v[0] + u[1] * v[1] + u[2] * v[2]);
+  const int m = block.tangents();
+  const auto product = [&](const std::vector<double>& left, const std::vector<double>& right, double normal_factor,
+                           const LorentzPoint& w) {
+    const LorentzPoint u = rotated_by(m, w, lorentz_point(block, left, normal_factor));
+    const LorentzPoint v = rotated_by(m, w, lorentz_point(block, right, normal_factor));
+    double inner = u[0] * v[0];
+    for (int i = 1; i <= m; ++i)
+      inner += u[i] * v[i];
+    return inner;
   };
-  add(a.lambda.data(), e.lambda.data(), block.mu, back, 1 / (s.eta * s.eta));
-  add(a.y.data(), e.y.data(), 1, s.w, s.eta * s.eta);
+  sum += 1 / (s.eta * s.eta) * product(a.lambda, e.lambda, block.mu, reflected(m, s.w));
+  sum += s.eta * s.eta * product(a.y, e.y, 1, s.w);
   return sum;
 }
 
@@ -521,8 +539,8 @@ double InteriorPoint::off_centre_of(const ScaledProblem& problem, int b, double 
   const double wanted = weight_[b] * gap;
   if (is_cone(problem.blocks[b])) {
     // The two eigenvalues of l o l.
-    const double* l = scaling_[b].l;
-    const double t = std::sqrt(l[1] * l[1] + l[2] * l[2]);
+    const LorentzPoint& l = scaling_[b].l;
+    const double t = std::sqrt(tangential_product(problem.blocks[b].tangents(), l, l));
     const double smaller = (l[0] - t) * (l[0] - t) / wanted;
     const double larger = (l[0] + t) * (l[0] + t) / wanted;
     return std::max(std::abs(smaller - 1), std::abs(larger - 1));

@@ -1,49 +1,78 @@
-// The Lorentz cone x_0 >= ||(x_1, x_2)|| and its algebra, of the interior-point method (docs/theory.md (C12), [Nesterov1997]).
+// The Lorentz cone x_0 >= ||(x_1, ..., x_m)|| and its algebra, of the interior-point method (docs/theory.md (C12), [Nesterov1997]).
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+
+#include "coulomb/solvers/constraint_problem.hpp"
 
 namespace coulomb {
 
+/// A point of the cone; m of its tangential components count.
+using LorentzPoint = std::array<double, 1 + max_tangents>;
+
+/// Of the tangential parts.
+inline double tangential_product(int m, const LorentzPoint& a, const LorentzPoint& b) {
+  double sum = a[1] * b[1] + a[2] * b[2];
+  for (int i = 3; i <= m; ++i)
+    sum += a[i] * b[i];
+  return sum;
+}
+
 /// Positive inside, zero on the boundary.
-inline double determinant(const double* x) {
-  const double t = std::sqrt(x[1] * x[1] + x[2] * x[2]);
+inline double determinant(int m, const LorentzPoint& x) {
+  const double t = std::sqrt(tangential_product(m, x, x));
   return (x[0] - t) * (x[0] + t);
 }
 
 /// z with l o z = d.
-inline void arrow_solve(const double* l, const double* d, double* z) {
-  const double inner = l[1] * d[1] + l[2] * d[2];
-  z[0] = (l[0] * d[0] - inner) / determinant(l);
-  z[1] = (d[1] - z[0] * l[1]) / l[0];
-  z[2] = (d[2] - z[0] * l[2]) / l[0];
+inline void arrow_solve(int m, const LorentzPoint& l, const LorentzPoint& d, LorentzPoint& z) {
+  const double inner = tangential_product(m, l, d);
+  z[0] = (l[0] * d[0] - inner) / determinant(m, l);
+  for (int i = 1; i <= m; ++i)
+    z[i] = (d[i] - z[0] * l[i]) / l[0];
 }
 
-/// out = a o b: the product whose squares are the cone.
-inline void jordan_product(const double* a, const double* b, double* out) {
-  const double first = a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
-  const double second = a[0] * b[1] + b[0] * a[1];
-  const double third = a[0] * b[2] + b[0] * a[2];
-  out[0] = first;
-  out[1] = second;
-  out[2] = third;
+/// a o b: the product whose squares are the cone.
+inline LorentzPoint jordan_product(int m, const LorentzPoint& a, const LorentzPoint& b) {
+  LorentzPoint out = {};
+  out[0] = a[0] * b[0];
+  for (int i = 1; i <= m; ++i) {
+    out[0] += a[i] * b[i];
+    out[i] = a[0] * b[i] + b[0] * a[i];
+  }
+  return out;
 }
 
-/// out = Q(w)^(1/2) z, det w = 1: the hyperbolic rotation with first column w.
-inline void rotate_by(const double* w, const double* z, double* out) {
-  const double inner = w[1] * z[1] + w[2] * z[2];
+/// The tangential part turned round.
+inline LorentzPoint reflected(int m, const LorentzPoint& x) {
+  LorentzPoint out = x;
+  for (int i = 1; i <= m; ++i)
+    out[i] = -x[i];
+  return out;
+}
+
+/// Q(w)^(1/2) z, det w = 1: the hyperbolic rotation with first column w.
+inline LorentzPoint rotated_by(int m, const LorentzPoint& w, const LorentzPoint& z) {
+  const double inner = tangential_product(m, w, z);
   const double along = inner / (1 + w[0]) + z[0];
+  LorentzPoint out = {};
   out[0] = w[0] * z[0] + inner;
-  out[1] = z[1] + along * w[1];
-  out[2] = z[2] + along * w[2];
+  for (int i = 1; i <= m; ++i)
+    out[i] = z[i] + along * w[i];
+  return out;
 }
 
 /// The longest step from x along d inside the Lorentz cone (infinite: any).
-inline double cone_step(const double* x, const double* d) {
-  const double a = d[0] * d[0] - d[1] * d[1] - d[2] * d[2];
-  const double b = x[0] * d[0] - x[1] * d[1] - x[2] * d[2];
-  const double c = determinant(x);
+inline double cone_step(int m, const LorentzPoint& x, const LorentzPoint& d) {
+  double a = d[0] * d[0];
+  double b = x[0] * d[0];
+  for (int i = 1; i <= m; ++i) {
+    a -= d[i] * d[i];
+    b -= x[i] * d[i];
+  }
+  const double c = determinant(m, x);
 
   // The first root of det(x + s d) = 0; without one, only the tip can be in the way.
   const double discriminant = b * b - a * c;

@@ -133,7 +133,7 @@ void ProblemLinearization::round_weights() {
       double value = 0;
 
       // Both touch the same rows of the block.
-      for (int k = 0; k < 3; ++k) {
+      for (int k = 0; k < left.width; ++k) {
         const int row = left.row + k;
         const double b = left.one_b ? (row == left.row_b ? 1.0 : 0.0) : left.b[k];
         const double c = right.one_c ? (row == right.row_c ? 1.0 : 0.0) : right.c[k];
@@ -220,7 +220,7 @@ void ProblemLinearization::gather(const ReducedSystem& system, bool of_b, const 
     }
 
     const double* a = of_b ? r.b : r.c;
-    for (int k = 0; k < 3; ++k)
+    for (int k = 0; k < r.width; ++k)
       if (a[k] != 0) {
         add_row(d * a[k], Y + static_cast<long>(r.row + k) * ld, ncols, target);
       }
@@ -242,7 +242,7 @@ void ProblemLinearization::scatter(const ReducedSystem& system, bool of_b, const
       continue;
     }
     const double* a = of_b ? r.b : r.c;
-    for (int k = 0; k < 3; ++k)
+    for (int k = 0; k < r.width; ++k)
       if (a[k] != 0) {
         add_row(d * a[k], source, ncols, out + static_cast<long>(r.row + k) * ld);
       }
@@ -405,8 +405,10 @@ void ProblemLinearization::friction_direction(int b, const BlockMode& mode, cons
 
   // On a cone the impulse itself is surer than the mode's direction.
   const bool from_impulse = block.type == BlockType::cone && block.mu > 0;
-  p[block.row] = scaled_.ref * (from_impulse ? l[0] / block.mu : l[2] * mode.nx);
-  p[block.row + 1] = scaled_.ref * (from_impulse ? l[1] / block.mu : l[2] * mode.ny);
+  for (int k = 0; k < block.tangents(); ++k) {
+    const int i = block.tangent(k);
+    p[i] = scaled_.ref * (from_impulse ? l[i - block.row] / block.mu : l[2] * mode.n[k]);
+  }
 }
 
 void ProblemLinearization::dlambda_dmu(int block, double* out) {

@@ -27,6 +27,7 @@
 // Storage grows only. Matrices are row major; ld is the leading dimension of the caller's array, any value >= ncols.
 #pragma once
 
+#include <array>
 #include <vector>
 
 #include "coulomb/linalg/dense_kernels.hpp"
@@ -168,7 +169,7 @@ class ProblemLinearization {
   struct Yield {
     bool entirely = false;
     int loose = 0;
-    double nx = 1, ny = 0;
+    std::array<double, max_tangents> n = {1, 0, 0, 0, 0};
     int vertex = -1;
 
     bool gives() const { return entirely || loose > 0 || vertex >= 0; }
@@ -206,7 +207,8 @@ class ProblemLinearization {
   bool has_corner(int block) const;
   bool factorise_sure_rows(bool friction);
   bool factorise_with_held(int block);
-  bool moves(int row, double x, double y, double normal);
+  bool moves(int row);
+  bool moves_along(const Block& block, const double* direction, double normal);
   bool tie_moves(int block);
   bool ties_move();
   void find_held_kinks();

@@ -38,7 +38,7 @@ void ProblemLinearization::repeat_round(ReducedSystem& system, double* x, bool t
     if (one)
       impulses[transposed ? row.row_b : row.row_c] += x[i];
     else
-      for (int k = 0; k < 3; ++k)
+      for (int k = 0; k < row.width; ++k)
         impulses[row.row + k] += a[k] * x[i];
   }
   for (int i = 0; i < scaled_.n; ++i)
@@ -52,7 +52,7 @@ void ProblemLinearization::repeat_round(ReducedSystem& system, double* x, bool t
     if (one)
       x[i] = impulses[transposed ? row.row_c : row.row_b];
     else
-      x[i] = a[0] * impulses[row.row] + a[1] * impulses[row.row + 1] + a[2] * impulses[row.row + 2];
+      x[i] = ReducedSystem::combine(row, a, impulses);
   }
   if (transposed)
     system.solve_transposed(scaled_, x);
@@ -142,8 +142,10 @@ double ProblemLinearization::distance_to_border(const double* z) const {
       }
       continue;
     }
-    const double tangent = std::hypot(scaled_z(block.row), scaled_z(block.row + 1));
-    reach(block.mu * l[2] - std::hypot(l[0], l[1]), tangent + block.mu * normal);
+    double tangent = 0;
+    for (int k = 0; k < block.tangents(); ++k)
+      tangent = std::hypot(tangent, scaled_z(block.tangent(k)));
+    reach(block.mu * l[2] - tangential_norm(block, l), tangent + block.mu * normal);
   }
   return least * squared * scaled_.ref;
 }
@@ -287,8 +289,7 @@ bool ProblemLinearization::find_kinks() {
   if (any_corner && !factorise_sure_rows(false)) return true;
   for (int b = 0; b < scaled_.num_blocks && any_corner; ++b) {
     if (!has_corner(b)) continue;
-    const bool contact = scaled_.blocks[b].is_contact();
-    if (moves(scaled_.blocks[b].row, contact ? 0 : 1, 0, contact ? 1 : 0)) return true;
+    if (moves(scaled_.blocks[b].normal())) return true;
   }
 
   if (levels_ > 0) find_held_kinks();
@@ -303,7 +304,7 @@ bool ProblemLinearization::has_corner(int b) const {
   const bool one_sided = block.is_contact() || block.type == BlockType::limit;
   if (yields_[b].entirely || !one_sided) return false;
   if (modes_[b].mode != Mode::separating) return block.corner;
-  return (block.corner || block.type == BlockType::limit) && c_[block.row + block.size - 1] <= tie;
+  return (block.corner || block.type == BlockType::limit) && c_[block.normal()] <= tie;
 }
 
 /// The system of the rows that hold without doubt; dry friction that does counts on request. False: singular.
@@ -323,24 +324,31 @@ bool ProblemLinearization::factorise_sure_rows(bool friction) {
       mode.mode = Mode::sticking;
       mode.loose = block.type == BlockType::pyramid ? 2 : 1;
       const double* l = lambda_.data() + block.row;
-      const double length = std::sqrt(l[0] * l[0] + l[1] * l[1]);
-      mode.nx = length > 0 ? l[0] / length : 1;
-      mode.ny = length > 0 ? l[1] / length : 0;
+      const double length = tangential_norm(block, l);
+      mode.n = {1, 0, 0, 0, 0};
+      if (length > 0) tangential_direction(block, l, length, mode.n);
     }
   }
   trial_.set_modes(scaled_, trial_modes_.data());
   return trial_.factorise(scaled_, 0);
 }
 
-/// Does an impulse (x, y, normal) of these rows, or x of this one, move anything beside the sure rows?
-bool ProblemLinearization::moves(int row, double x, double y, double normal) {
+/// Does an impulse of this row move anything beside the sure rows?
+bool ProblemLinearization::moves(int row) {
   double* p = asked_.data();
   std::fill_n(p, scaled_.ld, 0.0);
-  p[row] = x;
-  if (y != 0 || normal != 0) {
-    p[row + 1] = y;
-    p[row + 2] = normal;
-  }
+  p[row] = 1;
+  const Energies found = energies(trial_, p);
+  return found.alone > 0 && found.left > immobile * found.alone;
+}
+
+/// Does a contact's impulse along this direction of its tangents, and along its normal?
+bool ProblemLinearization::moves_along(const Block& block, const double* direction, double normal) {
+  double* p = asked_.data();
+  std::fill_n(p, scaled_.ld, 0.0);
+  for (int k = 0; k < block.tangents(); ++k)
+    p[block.tangent(k)] = direction[k];
+  p[block.row + 2] = normal;
   const Energies found = energies(trial_, p);
   return found.alone > 0 && found.left > immobile * found.alone;
 }
@@ -363,8 +371,8 @@ bool ProblemLinearization::ties_move() {
     if (!block.is_contact()) {
       p[block.row] = share;
     } else if (mode.mode == Mode::sticking) {
-      p[block.row] = share * mode.nx;
-      p[block.row + 1] = share * mode.ny;
+      for (int k = 0; k < block.tangents(); ++k)
+        p[block.tangent(k)] = share * mode.n[k];
     } else {
       p[block.row + 2] = share;
     }
@@ -376,20 +384,32 @@ bool ProblemLinearization::ties_move() {
 bool ProblemLinearization::tie_moves(int b) {
   const Block& block = scaled_.blocks[b];
   const BlockMode& mode = trial_modes_[b];
-  if (!block.is_contact()) return moves(block.row, 1, 0, 0);
+  if (!block.is_contact()) return moves(block.row);
 
   // Between sticking and sliding: along its impulse, at a vertex across it too.
   if (mode.mode == Mode::sticking) {
-    if (moves(block.row, mode.nx, mode.ny, 0)) return true;
-    return mode.loose > 1 && moves(block.row, -mode.ny, mode.nx, 0);
+    if (moves_along(block, mode.n.data(), 0)) return true;
+    if (mode.loose <= 1) return false;
+    double directions[max_tangents - 1][max_tangents];
+    const int count = directions_across(block, mode, directions);
+    return std::any_of(directions, directions + count, [&](const double* across) {
+      return moves_along(block, across, 0);
+    });
   }
 
   // Touching: it slips against its velocity, or sticks.
   const double* c = c_.data() + block.row;
-  const double slip = std::sqrt(c[0] * c[0] + c[1] * c[1]);
-  if (slip > tie && block.mu > 0) return moves(block.row, -block.mu * c[0] / slip, -block.mu * c[1] / slip, 1);
-  if (moves(block.row, 0, 0, 1)) return true;
-  return block.mu > 0 && (moves(block.row, 1, 0, 0) || moves(block.row, 0, 1, 0));
+  const double slip = tangential_norm(block, c);
+  if (slip > tie && block.mu > 0) {
+    double against[max_tangents];
+    for (int k = 0; k < block.tangents(); ++k)
+      against[k] = -block.mu * c[block.tangent(k) - block.row] / slip;
+    return moves_along(block, against, 1);
+  }
+  if (moves(block.row + 2)) return true;
+  for (int k = 0; k < block.tangents() && block.mu > 0; ++k)
+    if (moves(block.tangent(k))) return true;
+  return false;
 }
 
 /// Doubtful rows that others hold anyway: a kink where they are asked for another motion than these.

@@ -161,11 +161,10 @@ void ProblemLinearization::choose_modes(const Labels& labels, const double* lamb
       scaled_.set_facet(b, std::max(facet, 0), mode);
 
     } else if (slides) {
-      const double t = std::sqrt(l[0] * l[0] + l[1] * l[1]);
-      const double slip = std::sqrt(c[block.row] * c[block.row] + c[block.row + 1] * c[block.row + 1]);
+      const double t = tangential_norm(block, l);
+      const double slip = tangential_norm(block, c + block.row);
       if (t > 0) {
-        mode.nx = l[0] / t;
-        mode.ny = l[1] / t;
+        tangential_direction(block, l, t, mode.n);
         mode.k = t / (t + slip);
       }
     }
@@ -294,8 +293,9 @@ double ProblemLinearization::difference_of_slip() {
   for (int b = 0; b < scaled_.num_blocks; ++b) {
     if (modes_[b].mode != Mode::sliding) continue;
     const BlockMode& first = lower_modes_[0][b];
-    for (const double part : {first.nx - modes_[b].nx, first.ny - modes_[b].ny, first.k - modes_[b].k})
-      largest = std::max(largest, std::abs(part));
+    for (int k = 0; k < scaled_.blocks[b].tangents(); ++k)
+      largest = std::max(largest, std::abs(first.n[k] - modes_[b].n[k]));
+    largest = std::max(largest, std::abs(first.k - modes_[b].k));
   }
   return largest;
 }

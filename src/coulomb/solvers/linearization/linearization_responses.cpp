@@ -130,7 +130,7 @@ void ProblemLinearization::subtract_transposed(const ReducedSystem& system, cons
     if (row.one_b)
       impulses[row.row_b] += value;
     else
-      for (int k = 0; k < 3; ++k)
+      for (int k = 0; k < row.width; ++k)
         impulses[row.row + k] += row.b[k] * value;
   }
 
@@ -143,7 +143,7 @@ void ProblemLinearization::subtract_transposed(const ReducedSystem& system, cons
     if (row.one_c)
       sum += velocities[row.row_c];
     else
-      for (int k = 0; k < 3; ++k)
+      for (int k = 0; k < row.width; ++k)
         sum += row.c[k] * velocities[row.row + k];
     left[static_cast<long>(i) * ld] -= sum;
   }

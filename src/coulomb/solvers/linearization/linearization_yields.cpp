@@ -42,8 +42,7 @@ void ProblemLinearization::apply(const Yield& yield, int block, BlockMode& mode)
   if (yield.vertex >= 0) scaled_.set_facet(block, yield.vertex, mode);
   if (yield.loose == 0) return;
   mode.loose = yield.loose;
-  mode.nx = yield.nx;
-  mode.ny = yield.ny;
+  mode.n = yield.n;
 }
 
 /// J_a M^-1 J_b^T of two rows, scaled.
@@ -137,13 +136,16 @@ void ProblemLinearization::tangent_border(int b, Border& nearest) const {
 
   const double* d = change_.data() + block.row;
   const double* l = path_.data() + block.row;
-  const double share = scaled_.E[block.row] * std::sqrt(d[0] * d[0] + d[1] * d[1]);
+  const double length_of_change = tangential_norm(block, d);
+  const double share = scaled_.E[block.row] * length_of_change;
   if (!(share > least_share)) return;
 
   // Of each tangent that takes part.
-  for (int i = 0; i < 2; ++i) {
-    const bool large = scaled_.E[block.row] * std::abs(d[i]) > 0.1 * share;
-    if (large && !(std::abs(d[i]) > persistent * std::abs(earlier_[block.row + i]))) return;
+  for (int k = 0; k < block.tangents(); ++k) {
+    const int i = block.tangent(k);
+    const double change = std::abs(change_[i]);
+    const bool large = scaled_.E[block.row] * change > 0.1 * share;
+    if (large && !(change > persistent * std::abs(earlier_[i]))) return;
   }
 
   Border border;
@@ -159,15 +161,23 @@ void ProblemLinearization::tangent_border(int b, Border& nearest) const {
       const double left = block.mu * polygon.apothem * l[2] - a[0] * l[0] - a[1] * l[1];
       if (!(outside > 0) || std::max(left, 0.0) / outside >= border.distance) continue;
       border.distance = std::max(left, 0.0) / outside;
-      border.yield.nx = a[0];
-      border.yield.ny = a[1];
+      border.yield.n[0] = a[0];
+      border.yield.n[1] = a[1];
     }
   } else {
     // |l_T + t d_T|^2 = mu^2 (l_N + t d_N)^2.
     const double mu = block.mu * block.mu;
-    const double squared = d[0] * d[0] + d[1] * d[1] - mu * d[2] * d[2];
-    const double mixed = d[0] * l[0] + d[1] * l[1] - mu * d[2] * l[2];
-    const double constant = std::min(0.0, l[0] * l[0] + l[1] * l[1] - mu * l[2] * l[2]);
+    double squared = d[0] * d[0] + d[1] * d[1];
+    double mixed = d[0] * l[0] + d[1] * l[1];
+    double constant = l[0] * l[0] + l[1] * l[1];
+    for (int i = 3; i < block.size; ++i) {
+      squared += d[i] * d[i];
+      mixed += d[i] * l[i];
+      constant += l[i] * l[i];
+    }
+    squared -= mu * d[2] * d[2];
+    mixed -= mu * d[2] * l[2];
+    constant = std::min(0.0, constant - mu * l[2] * l[2]);
     const double discriminant = std::sqrt(std::max(0.0, mixed * mixed - squared * constant));
     const double root = discriminant + mixed;
     if (!(root > 0)) return;
@@ -176,11 +186,14 @@ void ProblemLinearization::tangent_border(int b, Border& nearest) const {
     border.opposite = discriminant > mixed ? -constant / (discriminant - mixed) : 0.0;
 
     // There it slips in the direction that the impulse then has.
-    const double x = l[0] + border.distance * d[0];
-    const double y = l[1] + border.distance * d[1];
-    const double length = std::sqrt(x * x + y * y);
-    border.yield.nx = length > 0 ? x / length : d[0] / std::sqrt(d[0] * d[0] + d[1] * d[1]);
-    border.yield.ny = length > 0 ? y / length : d[1] / std::sqrt(d[0] * d[0] + d[1] * d[1]);
+    double there[1 + max_tangents];
+    for (int i = 0; i < block.size; ++i)
+      there[i] = l[i] + border.distance * d[i];
+    const double length = tangential_norm(block, there);
+    if (length > 0)
+      tangential_direction(block, there, length, border.yield.n);
+    else
+      tangential_direction(block, d, length_of_change, border.yield.n);
   }
 
   if (border.distance < INFINITY && (nearest.block < 0 || border.distance < nearest.distance)) nearest = border;
@@ -263,18 +276,21 @@ ProblemLinearization::Border ProblemLinearization::nearest_border(const std::vec
 bool ProblemLinearization::across_is_redundant(int block, const std::vector<Yield>& yields) {
   ReducedSystem& system = with_yields(yields);
 
-  const int across = system.first[block] + 1;
+  // After its normal, one unknown for every direction across.
   double* x = buffer_.data();
-  std::fill_n(x, system.size, 0.0);
-  x[across] = 1;
-  system.solve(scaled_, x);
-  for (int round = 1; round < response_rounds; ++round)
-    repeat_round(system, x, false);
+  for (int across = system.first[block] + 1; across < system.first[block + 1]; ++across) {
+    std::fill_n(x, system.size, 0.0);
+    x[across] = 1;
+    system.solve(scaled_, x);
+    for (int round = 1; round < response_rounds; ++round)
+      repeat_round(system, x, false);
 
-  const double before = x[across];
-  repeat_round(system, x, false);
-  const double share = scaled_.E[scaled_.blocks[block].row] * std::abs(x[across]);
-  return share > least_share && std::abs(x[across]) > persistent * std::abs(before);
+    const double before = x[across];
+    repeat_round(system, x, false);
+    const double share = scaled_.E[scaled_.blocks[block].row] * std::abs(x[across]);
+    if (!(share > least_share && std::abs(x[across]) > persistent * std::abs(before))) return false;
+  }
+  return true;
 }
 
 /// Adds to `yields` the rows that give way where equalities are asked for these velocities; keep_bands: to the further unresolved ones, each
@@ -328,7 +344,11 @@ bool ProblemLinearization::is_part(const std::vector<Yield>& a, const std::vecto
     if (a[i].loose == 0 || b[i].loose > 1) continue;
 
     if (a[i].loose > 1 || b[i].loose == 0) return false;
-    if (std::abs(a[i].nx * b[i].ny - a[i].ny * b[i].nx) > parallel) return false;
+    double crossed = 0;
+    for (int k = 0; k < max_tangents; ++k)
+      for (int l = 0; l < k; ++l)
+        crossed += std::pow(a[i].n[l] * b[i].n[k] - a[i].n[k] * b[i].n[l], 2);
+    if (std::sqrt(crossed) > parallel) return false;
   }
   return true;
 }

@@ -30,8 +30,8 @@ bool OtherSolutions::is_unique(const ScaledProblem& problem, const double* lambd
     const double* c = velocity + block.row;
     const double* l = lambda + block.row;
     const double mu = block.type == BlockType::pyramid ? polygon * block.mu : block.mu;
-    if (mu * std::hypot(c[0], c[1]) > std::max(c[2], 0.0) + no_slip) return false;
-    friction += std::hypot(l[0], l[1]);
+    if (mu * tangential_norm(block, c) > std::max(c[2], 0.0) + no_slip) return false;
+    friction += tangential_norm(block, l);
   }
   return row_bound * friction * std::min(1.0, fastest) <= same_speed;
 }

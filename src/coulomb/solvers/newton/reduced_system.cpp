@@ -18,27 +18,31 @@ void add_single(std::vector<ReducedRow>& rows, int& size, int row) {
   r.row = r.row_c = r.row_b = row;
 }
 
-// The impulse along the normal takes the friction of sliding towards (nx, ny) with it; the normal velocity is zero.
+// The impulse along the normal takes the friction of sliding towards n with it; the normal velocity is zero.
 void add_normal(std::vector<ReducedRow>& rows, int& size, const Block& block, const BlockMode& m) {
   ReducedRow& normal = rows[size++];
   normal = ReducedRow{};
   normal.row = block.row;
   normal.row_b = block.row + 2;
   normal.one_c = false;
-  normal.c[0] = block.mu * m.nx;
-  normal.c[1] = block.mu * m.ny;
+  normal.width = block.size;
+  for (int k = 0; k < block.tangents(); ++k)
+    normal.c[block.tangent(k) - block.row] = block.mu * m.n[k];
   normal.c[2] = 1;
 }
 
-// The impulse across sticks: no velocity along the tangent (x, y).
-ReducedRow& add_across(std::vector<ReducedRow>& rows, int& size, int row, double x, double y) {
+// The impulse across sticks: no velocity along this direction of the tangents.
+ReducedRow& add_across(std::vector<ReducedRow>& rows, int& size, const Block& block, const double* direction) {
   ReducedRow& across = rows[size++];
   across = ReducedRow{};
-  across.row = row;
+  across.row = block.row;
+  across.width = block.size;
   across.one_c = false;
   across.one_b = false;
-  across.c[0] = across.b[0] = x;
-  across.c[1] = across.b[1] = y;
+  for (int k = 0; k < block.tangents(); ++k) {
+    const int i = block.tangent(k) - block.row;
+    across.c[i] = across.b[i] = direction[k];
+  }
   return across;
 }
 
@@ -47,11 +51,15 @@ void add_sliding(std::vector<ReducedRow>& rows, int& size, const Block& block, c
   add_normal(rows, size, block, m);
 
   // Across, the direction of sliding turns: k c_perp + (1 - k) lambda_perp = 0.
-  ReducedRow& across = add_across(rows, size, block.row, -m.ny, m.nx);
-  across.b[0] = -m.k * m.ny;
-  across.b[1] = m.k * m.nx;
-  across.q = 1 - m.k;
-  across.damping = m.k;
+  double directions[max_tangents - 1][max_tangents];
+  const int count = directions_across(block, m, directions);
+  for (int j = 0; j < count; ++j) {
+    ReducedRow& across = add_across(rows, size, block, directions[j]);
+    for (int i = 0; i < block.size; ++i)
+      across.b[i] = m.k * across.c[i];
+    across.q = 1 - m.k;
+    across.damping = m.k;
+  }
 }
 
 void add_sliding_pyramid(std::vector<ReducedRow>& rows, int& size, const Block& block, const BlockMode& m) {
@@ -61,14 +69,18 @@ void add_sliding_pyramid(std::vector<ReducedRow>& rows, int& size, const Block& 
   // On a side the impulse moves freely along it; a vertex holds it.
   const FrictionPolygon& polygon = friction_polygon(block);
   if (!polygon.is_side(m.facet)) return;
-  add_across(rows, size, block.row, -polygon.direction[m.facet][1], polygon.direction[m.facet][0]);
+  const double along[2] = {-polygon.direction[m.facet][1], polygon.direction[m.facet][0]};
+  add_across(rows, size, block, along);
 }
 
 /// Sticks, but for what is loose.
-void add_loose(std::vector<ReducedRow>& rows, int& size, int row, const BlockMode& m) {
-  add_single(rows, size, row + 2);
+void add_loose(std::vector<ReducedRow>& rows, int& size, const Block& block, const BlockMode& m) {
+  add_single(rows, size, block.row + 2);
   if (m.loose > 1) return;
-  add_across(rows, size, row, -m.ny, m.nx);
+  double directions[max_tangents - 1][max_tangents];
+  const int count = directions_across(block, m, directions);
+  for (int j = 0; j < count; ++j)
+    add_across(rows, size, block, directions[j]);
 }
 
 /// Rows of B G C + Q; with `upper` only the part right of the diagonal (plus rubbish left of it that nobody reads).
@@ -83,6 +95,9 @@ COULOMB_SIMD void assemble_rows(const double* G, int ldg, const ReducedRow* rows
       const double* s2 = s1 + ldg;
       for (int j = 0; j < ldg; ++j)
         combination[j] = r.b[0] * source[j] + r.b[1] * s1[j] + r.b[2] * s2[j];
+      for (int k = 3; k < r.width; ++k)
+        for (int j = 0; j < ldg; ++j)
+          combination[j] += r.b[k] * source[static_cast<long>(k) * ldg + j];
       source = combination;
     }
 
@@ -92,6 +107,8 @@ COULOMB_SIMD void assemble_rows(const double* G, int ldg, const ReducedRow* rows
       const ReducedRow& t = rows[j];
       const double* s = source + t.row;
       target[j] = t.one_c ? source[t.row_c] : t.c[0] * s[0] + t.c[1] * s[1] + t.c[2] * s[2];
+      for (int k = 3; !t.one_c && k < t.width; ++k)
+        target[j] += t.c[k] * s[k];
     }
 
     // Q and the proximal term stand on the diagonal.
@@ -101,6 +118,38 @@ COULOMB_SIMD void assemble_rows(const double* G, int ldg, const ReducedRow* rows
 
 }  // namespace
 
+int directions_across(const Block& block, const BlockMode& m, double (*out)[max_tangents]) {
+  // In the plane: n turned by a quarter.
+  const int tangents = block.tangents();
+  if (tangents == 2) {
+    out[0][0] = -m.n[1];
+    out[0][1] = m.n[0];
+    return 1;
+  }
+
+  // The reflection that takes the axis nearest to n to n takes the other axes to directions across.
+  int nearest = 0;
+  for (int k = 1; k < tangents; ++k)
+    if (std::abs(m.n[k]) > std::abs(m.n[nearest])) {
+      nearest = k;
+    }
+  double v[max_tangents];
+  double squared = 0;
+  for (int k = 0; k < tangents; ++k) {
+    v[k] = m.n[k] + (k == nearest ? std::copysign(1.0, m.n[k]) : 0.0);
+    squared += v[k] * v[k];
+  }
+
+  int count = 0;
+  for (int axis = 0; axis < tangents; ++axis) {
+    if (axis == nearest) continue;
+    for (int k = 0; k < tangents; ++k)
+      out[count][k] = (k == axis ? 1.0 : 0.0) - 2 * v[axis] * v[k] / squared;
+    ++count;
+  }
+  return count;
+}
+
 void row_coefficients(const ReducedRow& r, const Block& block, double* b, double* c) {
   std::fill_n(b, block.size, 0.0);
   std::fill_n(c, block.size, 0.0);
@@ -109,13 +158,13 @@ void row_coefficients(const ReducedRow& r, const Block& block, double* b, double
   if (r.one_c)
     c[r.row_c - block.row] = 1;
   else
-    std::copy_n(r.c, 3, c);
+    std::copy_n(r.c, r.width, c);
 
   // ... and of the equation.
   if (r.one_b)
     b[r.row_b - block.row] = 1;
   else
-    std::copy_n(r.b, 3, b);
+    std::copy_n(r.b, r.width, b);
 }
 
 void ReducedSystem::reserve(const ScaledProblem& problem) {
@@ -156,7 +205,7 @@ void ReducedSystem::set_modes(const ScaledProblem& problem, const BlockMode* mod
     } else if (mode == Mode::lower || mode == Mode::upper) {
       fixed[block.row] = mode == Mode::upper ? problem.bound[b] : -problem.bound[b];
     } else if (mode == Mode::sticking && modes[b].loose > 0) {
-      add_loose(rows, size, block.row, modes[b]);
+      add_loose(rows, size, block, modes[b]);
     } else if (mode != Mode::separating) {
       for (int i = 0; i < block.size; ++i)
         add_single(rows, size, block.row + i);
@@ -281,14 +330,14 @@ void ReducedSystem::solve_velocities(const ScaledProblem& problem, bool transpos
     if (one)
       rows_[transposed ? r.row_b : r.row_c] += x;
     else
-      for (int k = 0; k < 3; ++k)
+      for (int k = 0; k < r.width; ++k)
         rows_[r.row + k] += a[k] * x;
   };
   const auto combine = [&](const ReducedRow& r) {  // B rows, or C^T rows
     const bool one = transposed ? r.one_c : r.one_b;
     const double* a = transposed ? r.c : r.b;
     if (one) return rows_[transposed ? r.row_c : r.row_b];
-    return a[0] * rows_[r.row] + a[1] * rows_[r.row + 1] + a[2] * rows_[r.row + 2];
+    return ReducedSystem::combine(r, a, rows_.data());
   };
 
   // D^-1 of a block's right-hand sides, less `subtracted`.

@@ -4,7 +4,7 @@
 //   separating   no unknown, lambda = 0              box at a bound   no unknown, lambda = +-bound
 //   sticking, limit, equality, box within its bounds  lambda itself, row c = 0
 //   sticking, but loose along n (BlockMode::loose)    lambda_N and lambda_perp, or lambda_N alone
-//   sliding      (lambda_N, lambda_perp), lambda_T = mu lambda_N n + lambda_perp n_perp
+//   sliding      (lambda_N, lambda_perp), lambda_T = mu lambda_N n + lambda_perp n_perp, n_perp: a direction across n, or one for every further tangent
 //                rows c_N = 0 and k c_perp + (1 - k) lambda_perp = 0, k = 1 / (1 + alpha), alpha = ||c_T|| / (mu lambda_N)
 //                mu = 0: lambda_N alone
 //   sliding pyramid, n the point of its feature: the same with k = 1 on a side (n_perp along it); lambda_N alone at a vertex
@@ -17,14 +17,18 @@
 
 namespace coulomb {
 
-/// One unknown and its equation: lambda += c x on rows `row` .. `row` + 2 (or on `row` alone), equation b . c_rows + q x = 0.
+/// One unknown and its equation: lambda += c x on `width` rows from `row` on (or on `row_c` alone), equation b . c_rows + q x = 0.
 struct ReducedRow {
   int row = 0;
   bool one_c = true, one_b = true;  ///< the coefficient on its own single row is 1: row_c, row_b
   int row_c = 0, row_b = 0;
-  double c[3] = {0, 0, 0}, b[3] = {0, 0, 0};
+  int width = 3;
+  double c[6] = {}, b[6] = {};
   double q = 0, damping = 1;  ///< factor of the proximal term
 };
+
+/// Orthonormal directions of a contact's tangents across the direction n of its mode, one less than there are tangents: how many.
+int directions_across(const Block& block, const BlockMode& mode, double (*out)[max_tangents]);
 
 /// Coefficients of an unknown on its block's rows, block.size each: of its equation (b) and of its impulses (c).
 void row_coefficients(const ReducedRow& row, const Block& block, double* b, double* c);
@@ -63,18 +67,32 @@ class ReducedSystem {
     if (r.one_c) return lambda[r.row_c];
     const double* l = lambda + r.row;
     if (r.one_b) return l[2] / r.c[2];  // the normal unknown of a sliding contact
-    return (r.c[0] * l[0] + r.c[1] * l[1]) / (r.c[0] * r.c[0] + r.c[1] * r.c[1]);
+    double along = r.c[0] * l[0] + r.c[1] * l[1];
+    double squared = r.c[0] * r.c[0] + r.c[1] * r.c[1];
+    for (int i = 3; i < r.width; ++i) {
+      along += r.c[i] * l[i];
+      squared += r.c[i] * r.c[i];
+    }
+    return along / squared;
   }
   static double equation(const ReducedRow& r, const double* c) {  ///< b . c
-    return r.one_b ? c[r.row_b] : r.b[0] * c[r.row] + r.b[1] * c[r.row + 1] + r.b[2] * c[r.row + 2];
+    return r.one_b ? c[r.row_b] : combine(r, r.b, c);
   }
   static void expand(const ReducedRow& r, double x, double* lambda) {  ///< lambda += c x
     if (r.one_c) {
       lambda[r.row_c] += x;
     } else {
-      for (int i = 0; i < 3; ++i)
+      for (int i = 0; i < r.width; ++i)
         lambda[r.row + i] += r.c[i] * x;
     }
+  }
+  /// a . values on the rows of an unknown.
+  static double combine(const ReducedRow& r, const double* a, const double* values) {
+    const double* v = values + r.row;
+    double sum = a[0] * v[0] + a[1] * v[1] + a[2] * v[2];
+    for (int i = 3; i < r.width; ++i)
+      sum += a[i] * v[i];
+    return sum;
   }
 
  private:

@@ -79,13 +79,12 @@ void NewtonSolver::recall(const ScaledProblem& problem, int b, Mode remembered) 
 
   if (block.type == BlockType::cone && remembered == Mode::sliding && block.mu > 0) {
     // the direction of the remembered impulse is surer than that of z, whose c is of another step
-    const double t = std::sqrt(l[0] * l[0] + l[1] * l[1]);
+    const double t = tangential_norm(block, l);
     if (!(t > 0)) return;
     if (modes_[b].mode != Mode::sliding) {
       modes_[b].k = 1;
     }
-    modes_[b].nx = l[0] / t;
-    modes_[b].ny = l[1] / t;
+    tangential_direction(block, l, t, modes_[b].n);
   }
   modes_[b].mode = remembered;
 }

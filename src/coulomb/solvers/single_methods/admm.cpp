@@ -63,7 +63,7 @@ bool AdmmSolver::run(const ScaledProblem& p, int count, double tolerance, Iterat
     for (int b = 0; b < p.num_blocks; ++b) {
       const Block& block = p.blocks[b];
       if (block.type == BlockType::cone)
-        x[block.row + 2] -= block.mu * std::sqrt(z[block.row] * z[block.row] + z[block.row + 1] * z[block.row + 1]);
+        x[block.row + 2] -= block.mu * tangential_norm(block, z + block.row);
       if (block.type == BlockType::pyramid) {
         const double against[2] = {-z[block.row], -z[block.row + 1]};
         x[block.row + 2] -= block.mu * pyramid_support(block, against);

@@ -7,8 +7,8 @@
 
 namespace coulomb {
 
-/// The exact solution of one cone block alone: impulse l with c = G l + b, G the 3 x 3 block (row stride ld).
-void solve_local_cone(const double* G, int ld, const double* b, double mu, double* l);
+/// The exact solution of one cone block alone: impulse l with c = G l + b, G the rows of the block (row stride ld).
+void solve_local_cone(const double* G, int ld, const double* b, const Block& block, double* l);
 
 /// The same of a pyramid.
 void solve_local_pyramid(const double* G, int ld, const double* b, const Block& block, double* l);
