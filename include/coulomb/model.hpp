@@ -40,7 +40,8 @@ struct PenaltyDefaults {
   double friction_stiffness = 1e4;  ///< k_t, N s/m, >= 0
 };
 
-/// Surface of one geometry. Unset values are the partner's; priority and condim as in MuJoCo (condim 1: frictionless).
+/// Surface of one geometry. Unset values are the partner's; priority and condim as in MuJoCo (condim 1: frictionless; 4: with torsional
+/// friction, 6: with rolling friction, too).
 struct GeometryMaterial {
   std::optional<double> friction;
   std::optional<double> restitution;
@@ -48,6 +49,8 @@ struct GeometryMaterial {
   int priority = 0;
   int condim = 3;
   PenaltyMaterial penalty;
+  std::optional<double> torsional_friction;  ///< m, >= 0: acts in contacts of condim 4 and more
+  std::optional<double> rolling_friction;    ///< m, >= 0: of condim 6
 };
 
 /// How MuJoCo's files soften a constraint, read where that is asked for (docs/conventions.md, "The softness of MJCF files").
@@ -95,6 +98,9 @@ struct PairOverride {
   std::optional<double> friction;
   std::optional<double> restitution;
   std::optional<PairSpring> spring;
+  std::optional<double> torsional_friction;  ///< m: acts whatever the condim
+  std::optional<double> rolling_friction;
+  std::optional<int> condim;  ///< instead of that of the geometries
 };
 
 /// Whose value the pair has. none: the pair's own, or frictionless; either: the default, until one of the two is given a value.
@@ -461,8 +467,10 @@ struct Model {
   std::vector<double> geometry_friction;
   std::vector<double> geometry_restitution;
   std::vector<double> geometry_compliance;
+  std::vector<double> geometry_torsional_friction;  ///< m: counts in contacts of condim 4 and more
+  std::vector<double> geometry_rolling_friction;    ///< m: in those of condim 6
 
-  /// As given; the three arrays above hold the values with defaults filled in
+  /// As given; the five arrays above hold the values with defaults filled in
   std::vector<GeometryMaterial> geometry_materials;
 
   std::vector<std::shared_ptr<const ConvexMesh>> meshes;
@@ -477,6 +485,8 @@ struct Model {
   std::vector<int> pair_b;
   std::vector<double> pair_friction, pair_restitution,
       pair_compliance;  ///< combined; compliance in m/(N s): velocity per impulse
+  /// Combined, m: the torque about the normal, and that of rolling, per normal force. 0: none.
+  std::vector<double> pair_torsional_friction, pair_rolling_friction;
   std::vector<PairOverride> pair_overrides;
   std::vector<PairPenalty> pair_penalty;
   PenaltyDefaults penalty;          ///< what pairs leave unset
@@ -489,6 +499,10 @@ struct Model {
   /// tr T / 3 at the centre of mass + min(2/9 r^2 tr A, 3 / mass), r^2 = the geometry's bounding radius squared +
   /// its distance from the centre of mass squared (half-spaces: r = 0)
   std::vector<double> pair_weight;
+
+  /// Rows of torsional and of rolling friction: l^2 tr A / 3 with l = their coefficient over that of sliding when the scene is built, or
+  /// usual_contact_radius where that is 0
+  std::vector<double> pair_torsional_weight, pair_rolling_weight;
 
   /// 2 per equality. Rows of points: tr T / 3 there; rows that turn: torque_scale^2 tr A / 3.
   /// joint: dof_weight of a + slope^2 that of b, twice; tendon: the same of the weights of tendons

@@ -40,6 +40,8 @@ struct GroundOptions {
   double height = 0;                      ///< m: the plane passes through height * normal
   std::array<double, 3> normal{0, 0, 1};  ///< any length > 0
   std::string name = "ground";
+  std::optional<double> torsional_friction;  ///< m, >= 0: torque about the normal over its force; unset: the partner's
+  std::optional<double> rolling_friction;    ///< m, >= 0: torque against rolling over the normal force
 };
 
 /// Scenery of triangles, solid behind them; fixed to the world.
@@ -51,9 +53,11 @@ struct SurfaceOptions {
   std::optional<double> friction;
   std::optional<double> restitution;
 
-  double compliance = 0;    ///< m/(N s)
-  PenaltyMaterial penalty;  ///< springs; its stiffness and dashpot for every contact
-  std::string name;         ///< default heightfield or triangle_mesh; a taken name is an error
+  double compliance = 0;                     ///< m/(N s)
+  PenaltyMaterial penalty;                   ///< springs; its stiffness and dashpot for every contact
+  std::string name;                          ///< default heightfield or triangle_mesh; a taken name is an error
+  std::optional<double> torsional_friction;  ///< m, >= 0: torque about the normal over its force; unset: the partner's
+  std::optional<double> rolling_friction;    ///< m, >= 0: torque against rolling over the normal force
 };
 
 using HeightFieldOptions = HeightField;  ///< as it was called
@@ -77,6 +81,8 @@ struct ShapeOptions {
 
   bool fixed = false;  ///< scenery: no joint, no motion
   std::string name;    ///< of body and geometry; default box, box_2, ...; a taken name is an error
+  std::optional<double> torsional_friction;  ///< m, >= 0: torque about the normal over its force; unset: the partner's
+  std::optional<double> rolling_friction;    ///< m, >= 0: torque against rolling over the normal force
 };
 
 /// An actuator that a user asks for. length and speed are the joint's, times the gear:
@@ -187,12 +193,16 @@ struct ContactOptions {
   /// of two that are set the larger counts
   std::optional<double> friction;
   std::optional<double> restitution;
+  std::optional<double> torsional_friction;
+  std::optional<double> rolling_friction;
 };
 
 /// Contact properties of two geometries together, which override those of their surfaces; unset: unchanged.
 struct PairOptions {
   std::optional<double> friction;
   std::optional<double> restitution;
+  std::optional<double> torsional_friction;
+  std::optional<double> rolling_friction;
 };
 
 /// The elements that a call added: indices into the Model that build() will return.

@@ -80,9 +80,11 @@ struct GeometryPart {
   unsigned contype = 1;
   unsigned conaffinity = 1;
 
-  /// MuJoCo's meaning; condim 1: frictionless
+  /// MuJoCo's meaning; condim 1: frictionless; 4, 6: the further coefficients (m) act, too
   int priority = 0;
   int condim = 3;
+  std::optional<double> torsional_friction;
+  std::optional<double> rolling_friction;
 
   int no_collision_group =
       -1;  ///< geometries of one group >= 0 do not collide with one another (explicit pairs still do)
@@ -97,6 +99,9 @@ struct PairPart {
   std::optional<double> friction;
   std::optional<double> restitution;
   std::optional<ContactSoftness> softness;
+  std::optional<double> torsional_friction;
+  std::optional<double> rolling_friction;
+  std::optional<int> condim;  ///< unset: as the geometries have it
 };
 
 struct KeyframePart {

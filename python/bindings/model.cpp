@@ -121,9 +121,17 @@ void bind_geometries(Class& cls) {
   array_property(cls, "geometry_restitution", &Model::geometry_restitution, 1,
                  "(num_geometries,) coefficient of restitution.");
   array_property(cls, "geometry_compliance", &Model::geometry_compliance, 1, "(num_geometries,) m/(N s).");
+  array_property(cls, "geometry_torsional_friction", &Model::geometry_torsional_friction, 1,
+                 "(num_geometries,) m: torque about the normal over the normal force, in contacts with such friction.");
+  array_property(cls, "geometry_rolling_friction", &Model::geometry_rolling_friction, 1,
+                 "(num_geometries,) m: the same of rolling.");
   array_property(cls, "pair_a", &Model::pair_a, 1, "(num_pairs,) first geometry of each pair that may touch.");
   array_property(cls, "pair_b", &Model::pair_b, 1, "(num_pairs,) second geometry of each pair that may touch.");
   array_property(cls, "pair_friction", &Model::pair_friction, 1, "(num_pairs,) combined friction coefficient.");
+  array_property(cls, "pair_torsional_friction", &Model::pair_torsional_friction, 1,
+                 "(num_pairs,) m: combined torsional friction; 0: none.");
+  array_property(cls, "pair_rolling_friction", &Model::pair_rolling_friction, 1,
+                 "(num_pairs,) m: combined rolling friction; 0: none.");
   array_property(cls, "pair_restitution", &Model::pair_restitution, 1, "(num_pairs,) combined restitution.");
   cls.def(
       "mesh_vertices",
@@ -464,7 +472,7 @@ void bind_extras(Class& cls) {
   cls.def_prop_ro(
       "deviations", &deviation_lines,
       "The lines of `ignored` that the motion may feel: soft-contact parameters (constraints here are exact), "
-      "margins, torsional friction, velocity limits, a file's integrator, pairs that overlap from the start. What "
+      "margins, velocity limits, a file's integrator, pairs that overlap from the start. What "
       "would make it another motion altogether (activations, deformable bodies, ...) is refused with a "
       "ValueError.");
 }

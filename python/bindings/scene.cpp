@@ -75,6 +75,13 @@ PenaltyMaterial penalty_material(Number stiffness, Number damping, Number fricti
   return {stiffness, damping, friction_stiffness, scale, dashpot};
 }
 
+/// Of ground, surfaces and shapes alike.
+template <class Options>
+void set_further_friction(Number torsional, Number rolling, Options& options) {
+  options.torsional_friction = torsional;
+  options.rolling_friction = rolling;
+}
+
 ShapeOptions shape_options(Number mass, Number density, nb::handle position, nb::handle quaternion, Number friction,
                            Number restitution, double compliance, nb::handle inertia, bool fixed,
                            const std::string& name) {
@@ -100,9 +107,10 @@ void shape_verb(nb::class_<Scene>& cls, const char* verb, const char* doc, Make 
       [make](Scene& scene, Leading... leading, Number mass, Number density, ArrayLike position, ArrayLike quaternion,
              Number friction, Number restitution, double compliance, ArrayLike inertia, bool fixed,
              const std::string& name, Number stiffness, Number dashpot, Number damping, Number friction_stiffness,
-             double scale, ArrayLike contact_points) {
+             double scale, ArrayLike contact_points, Number torsional_friction, Number rolling_friction) {
         ShapeOptions options =
             shape_options(mass, density, position, quaternion, friction, restitution, compliance, inertia, fixed, name);
+        set_further_friction(torsional_friction, rolling_friction, options);
         options.penalty = penalty_material(stiffness, damping, friction_stiffness, scale, dashpot);
         if (!contact_points.is_none())
           options.contact_points = ArrayIn(contact_points, "contact_points", {-1, 3}).vector();
@@ -115,7 +123,8 @@ void shape_verb(nb::class_<Scene>& cls, const char* verb, const char* doc, Make 
       nb::arg("fixed") = false, nb::arg("name") = "", nb::arg("contact_stiffness") = nb::none(),
       nb::arg("contact_dashpot") = nb::none(), nb::arg("contact_damping") = nb::none(),
       nb::arg("contact_friction_stiffness") = nb::none(), nb::arg("contact_scale") = 1.0,
-      nb::arg("contact_points") = nb::none(), doc);
+      nb::arg("contact_points") = nb::none(), nb::arg("torsional_friction") = nb::none(),
+      nb::arg("rolling_friction") = nb::none(), doc);
 }
 
 #define COULOMB_SHAPE_DOC                                                                                              \
@@ -128,7 +137,8 @@ void shape_verb(nb::class_<Scene>& cls, const char* verb, const char* doc, Make 
   "contact_dashpot: N s/m, beside it, not with \"penalty\" (docs/conventions.md), contact_scale: factor of both. For " \
   "contact=\"penalty\" only: contact_damping: N s/m^2, contact_friction_stiffness: N s/m, "                            \
   "contact_points: (n, 3) m, body frame, where contact is looked for "                                                 \
-  "instead of on the whole surface (docs/penalty.md).\n\nValueError: "                                                 \
+  "instead of on the whole surface (docs/penalty.md). torsional_friction, rolling_friction: m, resistance to "         \
+  "spinning and to rolling, of two that are set the larger; contact=\"ncp\" alone.\n\nValueError: "                    \
   "names the argument and its value; the scene is then as it was."
 
 void bind_shapes(nb::class_<Scene>& cls) {
@@ -170,8 +180,9 @@ void bind_shapes(nb::class_<Scene>& cls) {
 
 SurfaceOptions surface_options(nb::handle position, nb::handle quaternion, Number friction, Number restitution,
                                double compliance, Number stiffness, Number dashpot, double scale,
-                               const std::string& name) {
+                               const std::string& name, Number torsional_friction, Number rolling_friction) {
   SurfaceOptions options;
+  set_further_friction(torsional_friction, rolling_friction, options);
   options.position = read<3>(position, "position");
   options.quaternion = read<4>(quaternion, "quaternion");
   options.friction = friction;
@@ -199,7 +210,8 @@ std::vector<int> read_indices(nb::handle object, const char* name) {
 #define COULOMB_SURFACE_DOC                                                                                            \
   "\n\nposition: (3,) m, quaternion: (4,) w x y z: of its frame, world. friction, restitution: unset means the "       \
   "partner's; of two that are set the larger counts. compliance: m/(N s). contact_stiffness: N/m, contact_dashpot: "   \
-  "N s/m, contact_scale: of its springs (docs/conventions.md). name: of the geometry. Bodies touch its faces and, "    \
+  "N s/m, contact_scale: of its springs (docs/conventions.md). torsional_friction, rolling_friction: m, as of "        \
+  "shapes. name: of the geometry. Bodies touch its faces and, "                                                        \
   "where it is convex, its edges and corners; nothing catches at inner edges of what is flat. Steps cannot be split "  \
   "at impacts on it (continuous_collision).\n\nValueError: names the argument and its value; the scene is then as it " \
   "was."
@@ -209,21 +221,22 @@ void bind_surfaces(nb::class_<Scene>& cls) {
       "add_heightfield",
       [](Scene& scene, ArrayLike heights, ArrayLike spacing, ArrayLike position, ArrayLike quaternion, Number friction,
          Number restitution, double compliance, Number stiffness, Number dashpot, double scale, double base,
-         const std::string& name) {
+         const std::string& name, Number torsional_friction, Number rolling_friction) {
         const ArrayIn grid(heights, "heights", {-1, -1});
         HeightField field{grid.vector(), static_cast<int>(grid.shape(0)), static_cast<int>(grid.shape(1)), {}, base};
         const bool is_number = PyNumber_Check(spacing.ptr()) && !PySequence_Check(spacing.ptr());
         if (is_number) field.spacing.fill(*ArrayIn(spacing, "spacing", {}).data());
         else field.spacing = read<2>(spacing, "spacing");
-        return scene.add_heightfield(field, surface_options(position, quaternion, friction, restitution, compliance,
-                                                            stiffness, dashpot, scale, name));
+        return scene.add_heightfield(
+            field, surface_options(position, quaternion, friction, restitution, compliance, stiffness, dashpot, scale,
+                                   name, torsional_friction, rolling_friction));
       },
       nb::arg("heights").none(), nb::arg("spacing").none(), nb::kw_only(),
       nb::arg("position").none() = nb::make_tuple(0.0, 0.0, 0.0),
       nb::arg("quaternion").none() = nb::make_tuple(1.0, 0.0, 0.0, 0.0), nb::arg("friction") = nb::none(),
       nb::arg("restitution") = nb::none(), nb::arg("compliance") = 0.0, nb::arg("contact_stiffness") = nb::none(),
       nb::arg("contact_dashpot") = nb::none(), nb::arg("contact_scale") = 1.0, nb::arg("base") = 1.0,
-      nb::arg("name") = "",
+      nb::arg("name") = "", nb::arg("torsional_friction") = nb::none(), nb::arg("rolling_friction") = nb::none(),
       "Ground by its heights, fixed to the world. heights: (rows, columns) m, at least 2 x 2. spacing: m between "
       "neighbours, a number or (along x, along y). The field is centred on the z axis of its frame, columns along x, "
       "rows along y; a cell is two triangles, cut from (row, column) to (row + 1, column + 1). base: m from "
@@ -233,16 +246,18 @@ void bind_surfaces(nb::class_<Scene>& cls) {
       "add_triangle_mesh",
       [](Scene& scene, ArrayLike vertices, ArrayLike triangles, ArrayLike position, ArrayLike quaternion,
          Number friction, Number restitution, double compliance, Number stiffness, Number dashpot, double scale,
-         const std::string& name) {
+         const std::string& name, Number torsional_friction, Number rolling_friction) {
         return scene.add_triangle_mesh(
             ArrayIn(vertices, "vertices", {-1, 3}).vector(), read_indices(triangles, "triangles"),
-            surface_options(position, quaternion, friction, restitution, compliance, stiffness, dashpot, scale, name));
+            surface_options(position, quaternion, friction, restitution, compliance, stiffness, dashpot, scale, name,
+                            torsional_friction, rolling_friction));
       },
       nb::arg("vertices").none(), nb::arg("triangles").none(), nb::kw_only(),
       nb::arg("position").none() = nb::make_tuple(0.0, 0.0, 0.0),
       nb::arg("quaternion").none() = nb::make_tuple(1.0, 0.0, 0.0, 0.0), nb::arg("friction") = nb::none(),
       nb::arg("restitution") = nb::none(), nb::arg("compliance") = 0.0, nb::arg("contact_stiffness") = nb::none(),
       nb::arg("contact_dashpot") = nb::none(), nb::arg("contact_scale") = 1.0, nb::arg("name") = "",
+      nb::arg("torsional_friction") = nb::none(), nb::arg("rolling_friction") = nb::none(),
       "Scenery of triangles, which need not be convex, fixed to the world. vertices: (n, 3) m. triangles: (m, 3) "
       "indices, counter-clockwise seen from outside; an edge has two triangles at most. Solid behind the triangles. "
       "Parameter 'vertices/<name>'." COULOMB_SURFACE_DOC);
@@ -413,8 +428,9 @@ void bind_scene(nb::module_& module) {
       "add_ground",
       [](Scene& scene, Number friction, Number restitution, double compliance, double height, nb::object normal,
          const std::string& name, Number stiffness, Number dashpot, Number damping, Number friction_stiffness,
-         double scale) {
+         double scale, Number torsional_friction, Number rolling_friction) {
         GroundOptions options;
+        set_further_friction(torsional_friction, rolling_friction, options);
         options.penalty = penalty_material(stiffness, damping, friction_stiffness, scale, dashpot);
         options.friction = friction;
         options.restitution = restitution;
@@ -428,12 +444,14 @@ void bind_scene(nb::module_& module) {
       nb::arg("height") = 0.0, nb::arg("normal").none() = nb::make_tuple(0.0, 0.0, 1.0), nb::arg("name") = "ground",
       nb::arg("contact_stiffness") = nb::none(), nb::arg("contact_dashpot") = nb::none(),
       nb::arg("contact_damping") = nb::none(), nb::arg("contact_friction_stiffness") = nb::none(),
-      nb::arg("contact_scale") = 1.0,
+      nb::arg("contact_scale") = 1.0, nb::arg("torsional_friction") = nb::none(),
+      nb::arg("rolling_friction") = nb::none(),
       "The half-space below the plane through height * normal. height: m. normal: (3,), any length > 0. friction, "
       "restitution: unset "
       "means the partner's (both unset: 1 and 0). compliance: m/(N s), velocity per impulse. name: of the geometry. "
       "contact_stiffness: N/m, contact_dashpot: N s/m, contact_scale: of its springs (docs/conventions.md). "
-      "contact_damping, contact_friction_stiffness: for contact=\"penalty\" (docs/penalty.md).\n\nValueError: names "
+      "contact_damping, contact_friction_stiffness: for contact=\"penalty\" (docs/penalty.md). torsional_friction, "
+      "rolling_friction: m, resistance to spinning and to rolling (docs/conventions.md).\n\nValueError: names "
       "the argument and its value; the scene is then as it was.");
   bind_shapes(cls);
   bind_surfaces(cls);
@@ -484,7 +502,7 @@ void bind_scene(nb::module_& module) {
       "set_contact",
       [](Scene& scene, const std::string& geometry, const std::optional<std::string>& other, Number friction,
          Number restitution, Number stiffness, Number dashpot, Number damping, Number friction_stiffness, Number scale,
-         nb::object points) {
+         nb::object points, Number torsional_friction, Number rolling_friction) {
         if (other) {
           refuse_of_pairs({{"contact_stiffness", stiffness.has_value()},
                            {"contact_dashpot", dashpot.has_value()},
@@ -492,11 +510,11 @@ void bind_scene(nb::module_& module) {
                            {"contact_friction_stiffness", friction_stiffness.has_value()},
                            {"contact_scale", scale.has_value()},
                            {"contact_points", !points.is_none()}});
-          scene.set_contact(geometry, *other, PairOptions{friction, restitution});
+          scene.set_contact(geometry, *other, PairOptions{friction, restitution, torsional_friction, rolling_friction});
           return;
         }
-        ContactOptions options{stiffness, damping,      friction_stiffness, scale,
-                               dashpot,   std::nullopt, friction,           restitution};
+        ContactOptions options{stiffness, damping,     friction_stiffness, scale,           dashpot, {},
+                               friction,  restitution, torsional_friction, rolling_friction};
         if (!points.is_none()) options.points = ArrayIn(points, "contact_points", {-1, 3}).vector();
         scene.set_contact(geometry, options);
       },
@@ -504,11 +522,13 @@ void bind_scene(nb::module_& module) {
       nb::arg("restitution") = nb::none(), nb::arg("contact_stiffness") = nb::none(),
       nb::arg("contact_dashpot") = nb::none(), nb::arg("contact_damping") = nb::none(),
       nb::arg("contact_friction_stiffness") = nb::none(), nb::arg("contact_scale") = nb::none(),
-      nb::arg("contact_points") = nb::none(),
+      nb::arg("contact_points") = nb::none(), nb::arg("torsional_friction") = nb::none(),
+      nb::arg("rolling_friction") = nb::none(),
       "Surface of a geometry added before, a loaded robot's too, and how it gives way: the arguments of the shapes, "
       "None leaves as it was. contact_points: (n, 3) m, in the geometry's frame.\n\nother: a geometry of another body: "
-      "the two have this friction and restitution together, whatever their own say, and touch whatever their masks "
-      "say; parameters 'pair_friction/a:b' and 'pair_restitution/a:b' (docs/parameters.md). The other arguments are of "
+      "the two have these coefficients of friction and restitution together, whatever their own say, and touch "
+      "whatever their masks say; parameters 'pair_friction/a:b', 'pair_restitution/a:b', 'pair_torsional_friction/a:b' "
+      "and 'pair_rolling_friction/a:b' (docs/parameters.md). The other arguments are of "
       "geometries.\n\nValueError: names the geometry or the argument; nothing is changed then.");
   cls.def("__repr__", &scene_in_words);
   cls.def(

@@ -35,6 +35,8 @@ bool have_one_law(const Model& model, int p, int q) {
   return is_alike(model.pair_friction[p], model.pair_friction[q]) &&
          is_alike(model.pair_restitution[p], model.pair_restitution[q]) &&
          is_alike(model.pair_compliance[p], model.pair_compliance[q]) &&
+         is_alike(model.pair_torsional_friction[p], model.pair_torsional_friction[q]) &&
+         is_alike(model.pair_rolling_friction[p], model.pair_rolling_friction[q]) &&
          x.stiffness.has_value() == y.stiffness.has_value() &&
          is_alike(x.scale * x.stiffness.value_or(0), y.scale * y.stiffness.value_or(0)) &&
          is_alike(x.scale * x.dashpot, y.scale * y.dashpot) && have_one_curve(x, y);

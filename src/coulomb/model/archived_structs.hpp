@@ -52,8 +52,9 @@ void fields(Archive& archive, PenaltyDefaults& x) {
 
 template <class Archive>
 void fields(Archive& archive, GeometryMaterial& x) {
-  auto& [friction, restitution, compliance, priority, condim, penalty] = x;
+  auto& [friction, restitution, compliance, priority, condim, penalty, torsional_friction, rolling_friction] = x;
   archive(friction, restitution, compliance, priority, condim, penalty);
+  if (archive.format() >= 10) archive(torsional_friction, rolling_friction);
 }
 
 template <class Archive>
@@ -70,9 +71,10 @@ void fields(Archive& archive, PairSpring& x) {
 
 template <class Archive>
 void fields(Archive& archive, PairOverride& x) {
-  auto& [friction, restitution, spring] = x;
+  auto& [friction, restitution, spring, torsional_friction, rolling_friction, condim] = x;
   archive(friction, restitution);
   if (archive.format() >= 9) archive(spring);
+  if (archive.format() >= 10) archive(torsional_friction, rolling_friction, condim);
 }
 
 template <class Archive>

@@ -62,6 +62,12 @@ inline void material(const std::string& what, const std::optional<double>& frict
   surface(what, friction, restitution);
   not_negative(what + " compliance", compliance);
 }
+/// Beyond sliding.
+inline void further_friction(const std::string& what, const std::optional<double>& torsional,
+                             const std::optional<double>& rolling) {
+  if (torsional) not_negative(what + " torsional_friction", *torsional);
+  if (rolling) not_negative(what + " rolling_friction", *rolling);
+}
 inline void penalty_material(const std::string& what, const PenaltyMaterial& m) {
   if (m.stiffness) positive(what + " contact_stiffness", *m.stiffness);
   if (m.damping) not_negative(what + " contact_damping", *m.damping);

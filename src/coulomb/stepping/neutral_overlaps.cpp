@@ -81,7 +81,7 @@ std::vector<Candidate> own_pairs(const Model& model) {
     const int body_a = model.geometry_body[a];
     const int body_b = model.geometry_body[b];
     const PairOverride& own = model.pair_overrides[p];
-    const bool asked_for = own.friction || own.restitution;
+    const bool asked_for = own.friction || own.restitution || own.torsional_friction || own.rolling_friction;
     if (asked_for || !of_one_robot(model, body_a, body_b)) continue;
 
     const bool near = are_neighbours(model, body_a, body_b);
@@ -106,10 +106,14 @@ Model with_pairs(const Model& model, const std::vector<Candidate>& pairs) {
   keep(out.pair_friction);
   keep(out.pair_restitution);
   keep(out.pair_compliance);
+  keep(out.pair_torsional_friction);
+  keep(out.pair_rolling_friction);
   keep(out.pair_overrides);
   keep(out.pair_penalty);
   keep(out.pair_margin);
   keep(out.pair_weight);
+  keep(out.pair_torsional_weight);
+  keep(out.pair_rolling_weight);
   return out;
 }
 
@@ -266,10 +270,14 @@ std::shared_ptr<const Model> without_pairs(std::shared_ptr<const Model> model, c
   drop(out->pair_friction);
   drop(out->pair_restitution);
   drop(out->pair_compliance);
+  drop(out->pair_torsional_friction);
+  drop(out->pair_rolling_friction);
   drop(out->pair_overrides);
   drop(out->pair_penalty);
   drop(out->pair_margin);
   drop(out->pair_weight);
+  drop(out->pair_torsional_weight);
+  drop(out->pair_rolling_weight);
 
   // Told to whoever asks the model.
   for (const std::string& line : overlap_lines(*model, pairs)) {

@@ -2,6 +2,7 @@
 #include <set>
 
 #include "coulomb/model/loaders/mujoco_fields.hpp"
+#include "coulomb/model/scene/materials.hpp"
 #include "coulomb/model/shapes/convex_mesh.hpp"
 #include "coulomb/model/shapes/triangle_surface.hpp"
 
@@ -148,8 +149,12 @@ class GeometryTranslator {
     }
 
     // Material and masks.
-    part.friction = f_.row<3>("geom_friction", g)[0];
+    const auto friction = f_.row<3>("geom_friction", g);
+    part.friction = friction[0];
+    part.torsional_friction = friction[1];
+    part.rolling_friction = friction[2];
     checks::not_negative(what + " friction", *part.friction);
+    checks::further_friction(what, part.torsional_friction, part.rolling_friction);
     part.contype = contacts_ ? static_cast<unsigned>(f_.integer("geom_contype", g)) : 0u;
     part.conaffinity = contacts_ ? static_cast<unsigned>(f_.integer("geom_conaffinity", g)) : 0u;
     part.priority = f_.integer("geom_priority", g, 0);
@@ -194,8 +199,21 @@ class GeometryTranslator {
     if (dim > 1 && friction[0] != friction[1])
       refuse(what, "anisotropic friction (" + checks::text(friction[0]) + ", " + checks::text(friction[1]) +
                        ") is not supported");
-    PairPart part{
-        index_[f_.integer("pair_geom1", p)], index_[f_.integer("pair_geom2", p)], dim == 1 ? 0.0 : friction[0], {}, {}};
+    PairPart part;
+    part.a = index_[f_.integer("pair_geom1", p)];
+    part.b = index_[f_.integer("pair_geom2", p)];
+    part.friction = dim == 1 ? 0.0 : friction[0];
+    part.condim = dim;
+
+    // Rows beyond those of sliding, where the pair has them.
+    if (dim >= least_torsional_condim) part.torsional_friction = friction[2];
+    if (dim >= rolling_condim) {
+      part.rolling_friction = friction[3];
+      if (friction[3] != friction[4])
+        refuse(what, "anisotropic rolling friction (" + checks::text(friction[3]) + ", " + checks::text(friction[4]) +
+                         ") is not supported");
+    }
+    checks::further_friction(what, part.torsional_friction, part.rolling_friction);
     if (f_.soft()) {
       part.softness = contact_softness("pair", p);
       part.softness->condim = dim;

@@ -160,7 +160,8 @@ void report_unsupported(const MujocoFields& f, SceneParts& parts) {
     torsional += f.integer("pair_dim", p, 3) > 3;
   if (torsional > 0) {
     const std::string which = std::to_string(torsional) + " geoms or pairs";
-    deviate("torsional and rolling friction (condim 4 or 6) of " + which);
+    deviate("torsional and rolling friction (condim 4 or 6) of " + which +
+            ": act in steps with contact 'ncp' alone, in 'lcp' and 'penalty' they do not");
   }
 
   // How steps are taken; implicitfast is what they are by default.

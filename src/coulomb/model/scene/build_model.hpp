@@ -29,7 +29,9 @@ void check_mass_matrix(const Model& model, const NeutralInertia& neutral);
 
 /// Per body: tr(J M^-1 J^T)/3 of its centre of mass, 1/kg; 0 of those that are fixed to the world.
 std::vector<double> linear_mobilities(const NeutralInertia& neutral, const Model& model);
-/// Fills pair_weight, equality_weight and dof_weight.
+/// Fills pair_weight, pair_torsional_weight, pair_rolling_weight, equality_weight and dof_weight.
 void set_constraint_weights(const NeutralInertia& neutral, Model& model);
+/// pair_torsional_weight and pair_rolling_weight alone.
+void set_turning_weights(const NeutralInertia& neutral, Model& model);
 
 }  // namespace coulomb

@@ -175,6 +175,7 @@ class Checker {
       index(what + " body", geometry.body, 0, last_body());
       placement(what, geometry.placement);
       checks::material(what, geometry.friction, geometry.restitution, geometry.compliance);
+      checks::further_friction(what, geometry.torsional_friction, geometry.rolling_friction);
       checks::penalty_material(what, geometry.penalty);
       checks::contact_points(what, geometry.contact_points);
 
@@ -204,6 +205,7 @@ class Checker {
       for (const int g : {pair.a, pair.b})
         index(robot_ + "pair", g, 0, last_geometry());
       checks::material(robot_ + "pair", pair.friction, pair.restitution, 0);
+      checks::further_friction(robot_ + "pair", pair.torsional_friction, pair.rolling_friction);
     }
     for (const auto& exclude : parts_.excludes) {
       for (int body : exclude)

@@ -18,6 +18,9 @@ constexpr double rotation_share = 2.0 / 9;
 /// would, but contacts hardly do that.
 constexpr double uniform_turning = 3;
 
+/// m: of torsional and rolling friction where a model has none when it is built, but may be given some later.
+constexpr double usual_contact_radius = 0.01;
+
 /// A row that nothing moves has no mobility of its own; its weight is 1.
 double positive_or_one(double weight) { return weight > 0 && std::isfinite(weight) ? weight : 1.0; }
 
@@ -164,7 +167,36 @@ void set_equality_weights(Mobility& mobility, Model& m) {
   }
 }
 
+/// Mobilities of the angular velocity of every body.
+std::vector<double> angular_mobilities(Mobility& mobility, const Model& m) {
+  std::vector<double> out(m.num_bodies);
+  for (int b = 1; b < m.num_bodies; ++b)
+    out[b] = mobility.trace(b, nullptr);
+  return out;
+}
+
+/// Rows of torsional and rolling friction: as long as their coefficient is beside that of sliding.
+void set_turning_weights(const std::vector<double>& angular, Model& m) {
+  m.pair_torsional_weight.clear();
+  m.pair_rolling_weight.clear();
+  for (std::size_t p = 0; p < m.pair_a.size(); ++p) {
+    const double turning = (angular[m.geometry_body[m.pair_a[p]]] + angular[m.geometry_body[m.pair_b[p]]]) / 3;
+    const auto weight = [&](double coefficient) {
+      const double ratio = coefficient / m.pair_friction[p];
+      const double length = ratio > 0 && std::isfinite(ratio) ? ratio : usual_contact_radius;
+      return positive_or_one(length * length * turning);
+    };
+    m.pair_torsional_weight.push_back(weight(m.pair_torsional_friction[p]));
+    m.pair_rolling_weight.push_back(weight(m.pair_rolling_friction[p]));
+  }
+}
+
 }  // namespace
+
+void set_turning_weights(const NeutralInertia& neutral, Model& m) {
+  Mobility mobility(m, neutral);
+  set_turning_weights(angular_mobilities(mobility, m), m);
+}
 
 std::vector<double> linear_mobilities(const NeutralInertia& neutral, const Model& m) {
   Mobility mobility(m, neutral);
@@ -186,10 +218,8 @@ void set_constraint_weights(const NeutralInertia& neutral, Model& m) {
 
   // Pairs: the mobility of both bodies at the geometry's distance from the centre of mass, which turning adds to.
   const std::vector<double> linear = linear_mobilities(neutral, m);
-  std::vector<double> angular(m.num_bodies);
+  const std::vector<double> angular = angular_mobilities(mobility, m);
   std::vector<double> share(m.num_geometries);
-  for (int b = 1; b < m.num_bodies; ++b)
-    angular[b] = mobility.trace(b, nullptr);
 
   // A small geometry far out turns easily, but no more so than a body of uniform density.
   for (int g = 0; g < m.num_geometries; ++g) {
@@ -203,6 +233,7 @@ void set_constraint_weights(const NeutralInertia& neutral, Model& m) {
   m.pair_weight.clear();
   for (std::size_t p = 0; p < m.pair_a.size(); ++p)
     m.pair_weight.push_back(positive_or_one(share[m.pair_a[p]] + share[m.pair_b[p]]));
+  set_turning_weights(angular, m);
 
   set_tendon_weights(mobility, m);
   set_equality_weights(mobility, m);

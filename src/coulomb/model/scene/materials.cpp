@@ -63,6 +63,8 @@ PairMaterial combine_materials(const GeometryMaterial& a, const GeometryMaterial
   out.friction_owner = out.restitution_owner = Owner::either;
   combine(a.friction, b.friction, out.friction, out.friction_owner);
   combine(a.restitution, b.restitution, out.restitution, out.restitution_owner);
+  combine(a.torsional_friction, b.torsional_friction, out.torsional_friction, out.torsional_friction_owner);
+  combine(a.rolling_friction, b.rolling_friction, out.rolling_friction, out.rolling_friction_owner);
   out.compliance = a.compliance + b.compliance;
   int condim = std::max(a.condim, b.condim);
 
@@ -79,12 +81,31 @@ PairMaterial combine_materials(const GeometryMaterial& a, const GeometryMaterial
       out.restitution = *m.restitution;
       out.restitution_owner = chief;
     }
+    if (m.torsional_friction) {
+      out.torsional_friction = *m.torsional_friction;
+      out.torsional_friction_owner = chief;
+    }
+    if (m.rolling_friction) {
+      out.rolling_friction = *m.rolling_friction;
+      out.rolling_friction_owner = chief;
+    }
   }
+  condim = own.condim.value_or(condim);
 
   // Without tangential rows there is no friction.
   if (condim == 1) {
     out.friction = 0;
     out.friction_owner = Owner::none;
+  }
+
+  // Nor is there more of it than the contact has rows for.
+  if (condim < least_torsional_condim) {
+    out.torsional_friction = 0;
+    out.torsional_friction_owner = Owner::none;
+  }
+  if (condim < rolling_condim) {
+    out.rolling_friction = 0;
+    out.rolling_friction_owner = Owner::none;
   }
 
   // What the pair itself says comes last.
@@ -95,6 +116,14 @@ PairMaterial combine_materials(const GeometryMaterial& a, const GeometryMaterial
   if (own.restitution) {
     out.restitution = *own.restitution;
     out.restitution_owner = Owner::none;
+  }
+  if (own.torsional_friction) {
+    out.torsional_friction = *own.torsional_friction;
+    out.torsional_friction_owner = Owner::none;
+  }
+  if (own.rolling_friction) {
+    out.rolling_friction = *own.rolling_friction;
+    out.rolling_friction_owner = Owner::none;
   }
   return out;
 }

@@ -279,10 +279,24 @@ SceneElement Scene::append(SceneParts parts, const std::string& name) {
 
 void Scene::add_deviation(const std::string& line) { parts_.deviate(line); }
 
+/// Who is given a coefficient has contacts with the rows for it.
+static void set_further_friction(const std::optional<double>& torsional, const std::optional<double>& rolling,
+                                 GeometryPart& g) {
+  if (torsional) {
+    g.torsional_friction = torsional;
+    g.condim = std::max(g.condim, least_torsional_condim);
+  }
+  if (rolling) {
+    g.rolling_friction = rolling;
+    g.condim = std::max(g.condim, rolling_condim);
+  }
+}
+
 SceneElement Scene::add_ground(const GroundOptions& options) {
   // Everything is checked before anything changes.
   const std::string what = "add_ground '" + options.name + "'";
   checks::material(what, options.friction, options.restitution, options.compliance);
+  checks::further_friction(what, options.torsional_friction, options.rolling_friction);
   checks::penalty_material(what, options.penalty);
   checks::finite(what + " height", &options.height, 1);
   const Vec3 normal = checks::unit_vector(what + " normal", options.normal);
@@ -301,6 +315,7 @@ SceneElement Scene::add_ground(const GroundOptions& options) {
   g.restitution = options.restitution;
   g.compliance = options.compliance;
   g.penalty = options.penalty;
+  set_further_friction(options.torsional_friction, options.rolling_friction, g);
   parts.geometries.push_back(g);
   SceneElement element = append(std::move(parts), g.name);
   element.name = parts_.geometries[element.first_geometry].name;
@@ -319,6 +334,7 @@ SceneElement Scene::add_surface(const std::string& what, std::shared_ptr<const T
   g.restitution = options.restitution;
   g.compliance = options.compliance;
   g.penalty = options.penalty;
+  set_further_friction(options.torsional_friction, options.rolling_friction, g);
   parts.surfaces.push_back(std::move(surface));
   parts.geometries.push_back(g);
   SceneElement element = append(std::move(parts), g.name);
@@ -331,6 +347,7 @@ void Scene::check_surface(const std::string& what, const SurfaceOptions& options
   checks::finite(what + " position", options.position.data(), 3);
   checks::unit_quaternion(what + " quaternion", options.quaternion);
   checks::material(what, options.friction, options.restitution, options.compliance);
+  checks::further_friction(what, options.torsional_friction, options.rolling_friction);
   checks::penalty_material(what, options.penalty);
   if (!options.name.empty() && names_->geometries.has(options.name))
     throw std::invalid_argument(what + ": name '" + options.name + "' is taken by another geometry");
@@ -359,6 +376,7 @@ SceneElement Scene::add_shape(ShapeType type, const std::array<double, 3>& size,
   checks::finite(what + " position", options.position.data(), 3);
   const Quat quaternion = checks::unit_quaternion(what + " quaternion", options.quaternion);
   checks::material(what, options.friction, options.restitution, options.compliance);
+  checks::further_friction(what, options.torsional_friction, options.rolling_friction);
   checks::penalty_material(what, options.penalty);
   checks::contact_points(what, options.contact_points);
   if (options.mass && options.density)
@@ -409,6 +427,7 @@ SceneElement Scene::add_shape(ShapeType type, const std::array<double, 3>& size,
   g.restitution = options.restitution;
   g.compliance = options.compliance;
   g.penalty = options.penalty;
+  set_further_friction(options.torsional_friction, options.rolling_friction, g);
   g.contact_points = options.contact_points;
   if (mesh) {
     g.mesh = 0;
@@ -565,6 +584,7 @@ void Scene::set_contact(const std::string& geometry, const ContactOptions& optio
   if (options.dashpot) m.dashpot = options.dashpot;
   checks::penalty_material(what, m);
   checks::surface(what, options.friction, options.restitution);
+  checks::further_friction(what, options.torsional_friction, options.rolling_friction);
   if (options.points) {
     checks::contact_points(what, *options.points);
   }
@@ -576,6 +596,7 @@ void Scene::set_contact(const std::string& geometry, const ContactOptions& optio
   part.penalty = m;
   if (options.friction) part.friction = options.friction;
   if (options.restitution) part.restitution = options.restitution;
+  set_further_friction(options.torsional_friction, options.rolling_friction, part);
   if (options.points) part.contact_points = *options.points;
 }
 
@@ -588,20 +609,22 @@ void Scene::set_contact(const std::string& a, const std::string& b, const PairOp
     checks::fail(what, "both are of body '" + parts_.bodies[parts_.geometries[of_a].body].name +
                            "' and never touch: name geometries of two bodies");
   checks::surface(what, options.friction, options.restitution);
+  checks::further_friction(what, options.torsional_friction, options.rolling_friction);
 
   // A pair that has values already keeps those that are not given; of several entries the last counts.
   const auto is_this = [&](const PairPart& p) { return std::minmax(p.a, p.b) == std::minmax(of_a, of_b); };
   const auto known = std::find_if(parts_.pairs.rbegin(), parts_.pairs.rend(), is_this);
-  PairPart pair =
-      known == parts_.pairs.rend() ? PairPart{of_a, of_b, std::nullopt, std::nullopt, std::nullopt} : *known;
+  PairPart pair = known == parts_.pairs.rend() ? PairPart{of_a, of_b, {}, {}, {}, {}, {}, {}} : *known;
   if (options.friction) pair.friction = options.friction;
   if (options.restitution) pair.restitution = options.restitution;
+  if (options.torsional_friction) pair.torsional_friction = options.torsional_friction;
+  if (options.rolling_friction) pair.rolling_friction = options.rolling_friction;
 
   // A pair that is named has a value of its own: that of the two as they are, if none is given. It is never left out then.
-  if (!pair.friction && !pair.restitution) {
+  if (!pair.friction && !pair.restitution && !pair.torsional_friction && !pair.rolling_friction) {
     const auto material_of = [&](int geometry) {
       const GeometryPart& g = parts_.geometries[geometry];
-      return GeometryMaterial{g.friction, g.restitution, g.compliance, g.priority, g.condim, g.penalty};
+      return GeometryMaterial{g.friction, g.restitution, g.compliance, g.priority, g.condim, g.penalty, {}, {}};
     };
     pair.friction = combine_materials(material_of(of_a), material_of(of_b)).friction;
   }

@@ -51,17 +51,19 @@ static void fields(Archive& archive, JointPart& x) {
 template <class Archive>
 static void fields(Archive& archive, GeometryPart& x) {
   auto& [name, type, body, mesh, placement, size, friction, restitution, compliance, penalty, softness, contact_points,
-         contype, conaffinity, priority, condim, no_collision_group] = x;
+         contype, conaffinity, priority, condim, torsional_friction, rolling_friction, no_collision_group] = x;
   archive(name, type, body, mesh, placement, size, friction, restitution, compliance, penalty, contact_points, contype,
           conaffinity, priority, condim, no_collision_group);
   if (archive.format() >= 9) archive(softness);
+  if (archive.format() >= 10) archive(torsional_friction, rolling_friction);
 }
 
 template <class Archive>
 static void fields(Archive& archive, PairPart& x) {
-  auto& [a, b, friction, restitution, softness] = x;
+  auto& [a, b, friction, restitution, softness, torsional_friction, rolling_friction, condim] = x;
   archive(a, b, friction, restitution);
   if (archive.format() >= 9) archive(softness);
+  if (archive.format() >= 10) archive(torsional_friction, rolling_friction, condim);
 }
 
 template <class Archive>

@@ -21,7 +21,8 @@ namespace {
 
 /// The material as it was given; pairs combine those.
 GeometryMaterial material_of(const GeometryPart& g) {
-  return {g.friction, g.restitution, g.compliance, g.priority, g.condim, g.penalty};
+  return {g.friction, g.restitution, g.compliance,         g.priority,
+          g.condim,   g.penalty,     g.torsional_friction, g.rolling_friction};
 }
 
 /// Appends the first n values.
@@ -123,6 +124,8 @@ void copy_geometries(const SceneParts& parts, Model& m) {
     m.geometry_friction.push_back(g.condim == 1 ? 0.0 : g.friction.value_or(1.0));
     m.geometry_restitution.push_back(g.restitution.value_or(0.0));
     m.geometry_compliance.push_back(g.compliance);
+    m.geometry_torsional_friction.push_back(g.torsional_friction.value_or(0.0));
+    m.geometry_rolling_friction.push_back(g.rolling_friction.value_or(0.0));
 
     // Points, as a ragged array.
     push(m.contact_points, g.contact_points, static_cast<int>(g.contact_points.size()));
@@ -189,6 +192,8 @@ void add_pair(int a, int b, const PairOverride& own, double margin, Model& m) {
   m.pair_friction.push_back(material.friction);
   m.pair_restitution.push_back(material.restitution);
   m.pair_compliance.push_back(material.compliance);
+  m.pair_torsional_friction.push_back(material.torsional_friction);
+  m.pair_rolling_friction.push_back(material.rolling_friction);
   m.pair_penalty.push_back(combine_penalty(of_a.penalty, of_b.penalty, own));
   m.pair_margin.push_back(margin);
 }
@@ -201,7 +206,7 @@ void list_pairs(const SceneParts& parts, double margin, Model& m) {
   for (const PairPart& p : parts.pairs) {
     const std::pair<int, int> key = std::minmax(p.a, p.b);
     if (may_collide.can_move_apart(parts.geometries[key.first], parts.geometries[key.second]))
-      listed[key] = {p.friction, p.restitution, std::nullopt};
+      listed[key] = {p.friction, p.restitution, std::nullopt, p.torsional_friction, p.rolling_friction, p.condim};
   }
 
   // The list is sorted as the loop runs.
