@@ -98,6 +98,7 @@ struct ContactReport {
   double frame[9];             ///< rows: two tangents and the normal
   double depth = 0;            ///< m, > 0 penetrating
   double impulse[3];           ///< N s
+  double torque[3];            ///< N m: of torsional and rolling friction, on A
   double velocity[3];          ///< m/s: of A relative to B at the point, after the step
   double friction = 0;
   Mode mode = Mode::separating;

@@ -25,7 +25,7 @@ struct StepMemory {
     std::uint64_t key = 0;
     Mode mode = Mode::separating;
     int size = 0;
-    double value[6] = {0, 0, 0, 0, 0, 0};    ///< contacts: world axes; others: as in the rows
+    double value[6] = {0, 0, 0, 0, 0, 0};    ///< contacts: world axes, force then torque; others: as in the rows
     double value_0[6] = {0, 0, 0, 0, 0, 0};  ///< the same at the first level of the solver
     double value_1[6] = {0, 0, 0, 0, 0, 0};  ///< and at the second
     double compliance =

@@ -364,6 +364,9 @@ void bind_reports(nb::module_& module) {
       .def_ro("depth", &ContactReport::depth, "m; positive: penetrating")
       .def_prop_ro("impulse", triple(&ContactReport::impulse), nb::sig("def impulse(self) -> numpy.ndarray"),
                    "(3,) N s")
+      .def_prop_ro(
+          "torque", triple(&ContactReport::torque), nb::sig("def torque(self) -> numpy.ndarray"),
+          "(3,) N m: of torsional and rolling friction on A, mean of the step; zero where the contact has none")
       .def_prop_ro("velocity", triple(&ContactReport::velocity), nb::sig("def velocity(self) -> numpy.ndarray"),
                    "(3,) m/s: of A relative to B at the point, after the step")
       .def_ro("friction", &ContactReport::friction, "Coefficient of the pair.")

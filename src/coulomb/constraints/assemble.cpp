@@ -66,7 +66,7 @@ void add_block(const Model& model, const DynamicsWorkspace& dynamics, const Body
         copy3(b.axes[i], e);
         cross3(r, e, e + 3);
       } else {
-        e[i] = b.torque_scale;
+        b.angular_row(i, e + 3);
       }
       for (double& x : e)
         x *= sign;

@@ -215,7 +215,7 @@ void add_body_row(const Model& model, const DynamicsWorkspace& dynamics, const B
       copy3(b.axes[i], e);
       cross3(r, e, e + 3);
     } else {
-      e[i] = b.torque_scale;
+      b.angular_row(i, e + 3);
     }
     const int* path = model.dof_path.data() + model.dof_row[last];
     for (int k = 0; k <= model.dof_depth[last]; ++k)
@@ -237,9 +237,12 @@ void apply_rows(const Model& model, const DynamicsWorkspace& dynamics, const Con
     sub3(va, vb, u);
     for (int i = 0; i < 3; ++i)
       out[b.row + i] = dot3(b.axes[i], u);
-    if (b.size < 6) continue;
-    for (int i = 0; i < 3; ++i)
-      out[b.row + 3 + i] = b.torque_scale * (twist_a[3 + i] - twist_b[3 + i]);
+    if (b.size == 3) continue;
+    double spin[3];
+    sub3(twist_a + 3, twist_b + 3, spin);
+    for (int i = 3; i < b.size; ++i)
+      out[b.row + i] =
+          b.contact < 0 ? b.torque_scale * spin[i - 3] : b.turning_weight(i) * dot3(b.axes[b.turning_axis(i)], spin);
   }
 
   // Rows on joints see these.
@@ -258,10 +261,7 @@ void apply_rows_transposed(const Model& model, const DynamicsWorkspace& dynamics
     PointWrench w;
     for (int i = 0; i < 3; ++i)
       axpy3(lambda[b.row + i], b.axes[i], w.force);
-    if (b.size == 6) {
-      for (int i = 0; i < 3; ++i)
-        w.torque[i] = b.torque_scale * lambda[b.row + 3 + i];
-    }
+    if (b.size > 3) block_torque(b, lambda + b.row, w.torque);
     add_wrench(model, dynamics, b.body_a, b.point_a, w, 1, wrench);
     add_wrench(model, dynamics, b.body_b, b.point_b, w, -1, wrench);
   }

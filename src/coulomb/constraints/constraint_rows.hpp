@@ -20,6 +20,9 @@ struct Model;
 /// m, rad: an impact is found to rounding; gaps this small are closed whatever the speed.
 inline constexpr double closed_gap = 1e-8;
 
+/// Friction: more only loses the digits of what parts a contact, c_N beside mu |c_T|.
+inline constexpr double rough = 1e5;
+
 /// GapRule held and impact: is a gap that opens at `rate` closed and, between impacts, held?
 inline bool is_held(const ConstraintOptions& options, double phi, double rate) {
   const bool closed = phi <= closed_gap && !options.lets_in;
@@ -32,8 +35,8 @@ inline bool sank(const ConstraintOptions& options, double phi) {
   return options.gaps == GapRule::impact && phi < -options.rebound_depth && phi > -2.4 * options.rebound_depth;
 }
 
-/// Rows on the relative motion of two bodies at two material points: `size` = 3 (axes on the velocity difference) or 6 (and on the
-/// difference of angular velocities).
+/// Rows on the relative motion of two bodies at two material points: `size` = 3 (axes on the velocity difference) or more, then on the
+/// difference of angular velocities: equalities have 6, contacts one more for torsional friction and two for rolling.
 struct BodyRows {
   int row = 0;  ///< the first one
   int size = 3;
@@ -44,7 +47,9 @@ struct BodyRows {
   double point_a[3];  ///< world; equal for a contact
   double point_b[3];
   double axes[3][3];        ///< row directions in world axes (t1, t2, n for a contact)
-  double torque_scale = 1;  ///< weight of the angular rows
+  double torque_scale = 1;  ///< equality: weight of the angular rows
+  double torsion = 0;       ///< m: contact: weight of the row about the normal; 0: there is none
+  double rolling = 0;       ///< m: of the two rows about the tangents, the last ones
   double dbias_dphi = 0;    ///< normal row (contact) or every row (equality): bias change per change of position error
   double restitution =
       0;  ///< active coefficient e of the normal row; 0 when it does not bounce, negative where a mass moves along
@@ -55,7 +60,36 @@ struct BodyRows {
   double bias_slope[2] = {0, 0};       ///< equality: dbias_dphi of its linear and of its angular rows
   double phi[6] = {0, 0, 0, 0, 0, 0};  ///< position error of the rows (contact: distance in phi[2])
   double rotation_error[9];            ///< weld: R_a R_b^T of the two frames, row major
+
+  /// Of a contact's row i >= 3: which of the axes it turns about, and its weight.
+  int turning_axis(int i) const { return torsion > 0 ? (i == 3 ? 2 : i - 4) : i - 3; }
+  double turning_weight(int i) const { return turning_axis(i) == 2 ? torsion : rolling; }
+  /// Row i >= 3 as a covector on the difference of angular velocities.
+  void angular_row(int i, double* out) const {
+    out[0] = out[1] = out[2] = 0;
+    if (contact < 0) {
+      out[i - 3] = torque_scale;
+      return;
+    }
+    const double* axis = axes[turning_axis(i)];
+    for (int k = 0; k < 3; ++k)
+      out[k] = turning_weight(i) * axis[k];
+  }
 };
+
+/// Torque of a block's impulses on its angular rows, on body A (`impulses`: those of the block).
+inline void block_torque(const BodyRows& b, const double* impulses, double* torque) {
+  torque[0] = torque[1] = torque[2] = 0;
+  for (int i = 3; i < b.size; ++i) {
+    if (b.contact < 0) {
+      torque[i - 3] = b.torque_scale * impulses[i];
+      continue;
+    }
+    const double weighted = b.turning_weight(i) * impulses[i];
+    for (int k = 0; k < 3; ++k)
+      torque[k] += weighted * b.axes[b.turning_axis(i)][k];
+  }
+}
 
 /// A row on a few joint velocities: three of a ball, those of a tendon, or of two that an equality couples.
 struct DofRow {

@@ -1,4 +1,5 @@
-// Contact rows: three per contact, (t1, t2, n), n from B to A; bias of the normal row: restitution, else speculative or Baumgarte
+// Contact rows: three per contact, (t1, t2, n), n from B to A, then those of torsional and rolling friction, on the difference of angular
+// velocities: l_s n, and l_r t1, l_r t2, with the lengths l = coefficient / that of sliding, so that one cone has them all, (C19); bias of the normal row: restitution, else speculative or Baumgarte
 // (docs/theory.md (S7), (S8)); of a soft contact its spring and dashpot (S9).
 #include <algorithm>
 #include <cmath>
@@ -13,8 +14,6 @@
 namespace coulomb {
 namespace {
 
-// friction: more only loses the digits of what parts a contact, c_N beside mu |c_T|
-constexpr double rough = 1e5;
 // m/s: so near to the threshold an approach bounces or does not
 constexpr double rounding_of_speed = 1e-12;
 
@@ -76,6 +75,26 @@ SpringRow normal_row(const RowContext& context, const Contact& contact, BodyRows
   return {.compliance = model.pair_compliance[contact.pair], .bias = rigid_bias(context, contact, b)};
 }
 
+/// Rows beyond sliding, where the pair has them and the law knows them: they need friction.
+void add_turning_rows(const Model& model, int pair, Block& block, BodyRows& b, ConstraintRows& rows) {
+  const double torsional = model.pair_torsional_friction[pair];
+  const double rolling = model.pair_rolling_friction[pair];
+  if ((torsional == 0 && rolling == 0) || block.type != BlockType::cone || block.mu == 0) return;
+  b.torsion = torsional / block.mu;
+  b.rolling = rolling / block.mu;
+
+  // They ask for no velocity, as sliding does.
+  const auto add = [&](int count, double weight) {
+    b.size += count;
+    rows.bias.insert(rows.bias.end(), count, 0.0);
+    rows.compliance.insert(rows.compliance.end(), count, 0.0);
+    rows.weight.insert(rows.weight.end(), count, weight);
+  };
+  if (b.torsion > 0) add(1, model.pair_torsional_weight[pair]);
+  if (b.rolling > 0) add(2, model.pair_rolling_weight[pair]);
+  block.size = b.size;
+}
+
 }  // namespace
 
 void add_contact_rows(const RowContext& context, const std::vector<Contact>& contacts, ConstraintRows& rows) {
@@ -101,12 +120,13 @@ void add_contact_rows(const RowContext& context, const std::vector<Contact>& con
     block.mu = std::min(model.pair_friction[contact.pair], rough);
     block.speculative = b.phi[2] > 0;
     block.corner = normal.bias.corner;
+    add_turning_rows(model, contact.pair, block, b, rows);
     rows.blocks.push_back(block);
 
     // Known from step to step by its pair and the features that touch.
     rows.keys.push_back(contact_key(contact.pair, contact.feature));
     rows.body_rows.push_back(b);
-    rows.num_rows += 3;
+    rows.num_rows += b.size;
     ++rows.num_blocks;
   }
 }

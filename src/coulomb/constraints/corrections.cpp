@@ -268,8 +268,8 @@ void collect_one_sided(const ConstraintRows& rows, const Island& island, std::ve
     const auto& [first, second] = problem.segments[b];
     const Block& block = problem.blocks[b];
     if (second.tree >= 0 || !block.is_contact() || !corrects(rows, island.blocks[b])) continue;
-    const int own = block.size - 1;
-    const int row = block.row + own;
+    const int row = block.normal();
+    const int own = row - block.row;
     out.push_back({int(b), row, own, false, problem.W[row], problem.W[row], false, first.tree});
   }
   const auto before = [](const CorrectedRow& a, const CorrectedRow& b) {

@@ -15,6 +15,9 @@
 // (docs/theory.md (G10)). The impulse f at p, (G11):  df = lambda_n dn - n (lambda_t . dn), since the frame does not spin about n (the
 // cone cannot see it; a pyramid does: add_frame_spin adds its part); the inverse-dynamics derivative holds f at a material point of each
 // body, so what is added is (dp - v_X(p)) x f.
+//
+// Rows of torsional and rolling friction, l a . (w_A - w_B) with a an axis of the frame, act at no point: e = (0, l a), l da . (w_A - w_B),
+// and their torque m turns as f does, dm = m_n dn - n (m_t . dn).
 
 namespace coulomb {
 namespace {
@@ -124,6 +127,48 @@ COULOMB_SIMD void contact_block(const BodyRows& b, const ContactMotion& motion, 
     }
     if (at.moving_b) {
       cross3(at.r_b, r, e + 3);
+      kinematic_row(w.twist_b, e, -1, out.G_b[i], out.e_b[i]);
+      add_point_covector(l + 6, at.r_b, out.G_b[i]);
+    }
+  }
+}
+
+/// A velocity beside the one of the bodies, along the rows that turn, that does not turn with them.
+void fixed_spin(const RowState& state, const BodyRows& b, double* fixed) {
+  std::fill_n(fixed, 3, 0.0);
+  for (int i = 3; state.fixed && i < b.size; ++i)
+    axpy3(state.fixed[b.row + i] / b.turning_weight(i), b.axes[b.turning_axis(i)], fixed);
+}
+
+/// Rows of a contact that turn.
+void turning_rows(const RowState& state, const BodyRows& b, const ContactMotion& motion, const Velocity& w,
+                  const Geometry& at, BodyRowDerivative& out) {
+  double spin[3];
+  double fixed[3];
+  sub3(w.twist_a + 3, w.twist_b + 3, spin);
+  fixed_spin(state, b, fixed);
+  add3(spin, fixed, spin);
+  const double about_normal = dot3(b.axes[2], spin);
+  for (int i = 3; i < b.size; ++i) {
+    // The axis turns with the normal.
+    const int axis = b.turning_axis(i);
+    const double weight = b.turning_weight(i);
+    double by_normal[3];
+    for (int j = 0; j < 3; ++j)
+      by_normal[j] = weight * (axis == 2 ? spin[j] : -about_normal * b.axes[axis][j]);
+    double l[12];
+    for (int c = 0; c < 12; ++c)
+      l[c] = by_normal[0] * motion.dnormal[0][c] + by_normal[1] * motion.dnormal[1][c] +
+             by_normal[2] * motion.dnormal[2][c];
+
+    // And the kinematics of the row.
+    double e[6] = {0, 0, 0, 0, 0, 0};
+    b.angular_row(i, e + 3);
+    if (at.moving_a) {
+      kinematic_row(w.twist_a, e, 1, out.G_a[i], out.e_a[i]);
+      add_point_covector(l, at.r_a, out.G_a[i]);
+    }
+    if (at.moving_b) {
       kinematic_row(w.twist_b, e, -1, out.G_b[i], out.e_b[i]);
       add_point_covector(l + 6, at.r_b, out.G_b[i]);
     }
@@ -264,6 +309,43 @@ COULOMB_SIMD void wrench_change(const BodyRows& b, const ContactMotion& motion, 
   }
 }
 
+/// The torque of the rows that turn, which turns with the normal: into the change of the wrenches.
+void add_torque_change(const BodyRows& b, const ContactMotion& motion, const double* lambda, const Geometry& at,
+                       PairWrenchDerivative& pair) {
+  const double* n = b.axes[2];
+  double m[3];
+  double tangential[3];
+  block_torque(b, lambda + b.row, m);
+  const double about_normal = dot3(m, n);
+  copy3(m, tangential);
+  axpy3(-about_normal, n, tangential);
+
+  // dm on the twists at the point, then about the references.
+  double dm[3][12];
+  for (int c = 0; c < 12; ++c) {
+    const double dn[3] = {motion.dnormal[0][c], motion.dnormal[1][c], motion.dnormal[2][c]};
+    const double along = dot3(tangential, dn);
+    for (int i = 0; i < 3; ++i)
+      dm[i][c] = about_normal * dn[i] - along * n[i];
+  }
+  for (int i = 0; i < 3; ++i) {
+    double by_a[6] = {0, 0, 0, 0, 0, 0};
+    double by_b[6] = {0, 0, 0, 0, 0, 0};
+    add_point_covector(dm[i], at.r_a, by_a);
+    add_point_covector(dm[i] + 6, at.r_b, by_b);
+    for (int j = 0; j < 6; ++j) {
+      if (at.moving_a) {
+        pair.aa[3 + i][j] += by_a[j];
+        pair.ba[3 + i][j] -= by_a[j];
+      }
+      if (at.moving_b) {
+        pair.ab[3 + i][j] += by_b[j];
+        pair.bb[3 + i][j] -= by_b[j];
+      }
+    }
+  }
+}
+
 void add_outer6(const double* x, const double* y, int column, Matrix6& to) {
   for (int i = 0; i < 6; ++i)
     to[i][column] += x[i] * y[column];
@@ -392,6 +474,9 @@ void row_derivatives(const RowState& state, const std::vector<Contact>& contacts
     }
     if (rows.blocks[b.block].type == BlockType::pyramid)
       add_frame_spin(b, motion, at_plus, at, state.lambda, fixed, out.blocks[i], pair);
+    if (b.size == 3) continue;
+    turning_rows(state, b, motion, at_plus, at, out.blocks[i]);
+    add_torque_change(b, motion, state.lambda, at, pair);
   }
 }
 

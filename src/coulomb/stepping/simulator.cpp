@@ -322,6 +322,11 @@ std::vector<ContactReport> Simulator::contacts() const {
       axpy3(velocity[b.row + i], b.axes[i], report.velocity);
     }
 
+    double torque[3];
+    block_torque(b, r.solution.lambda.data() + b.row, torque);
+    for (int i = 0; i < 3; ++i)
+      report.torque[i] = torque[i] / parts_->step_options.constraints.timestep;
+
     // How the contact was solved, and whether its geometry has a derivative.
     report.friction = m.pair_friction[c.pair];
     report.mode = r.solution.modes[b.block];

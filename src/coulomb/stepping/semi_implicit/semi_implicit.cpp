@@ -271,7 +271,13 @@ class Recollection {
   std::size_t cursor_ = 0;
 };
 
-/// Impulses and modes of the last step for the blocks that persist. Contact impulses are kept in world axes, since frames jump. What gave
+/// Of what is remembered of a block: the impulse along row k, of a contact out of its torque.
+double along_row(const BodyRows* body, bool contact, int k, const double* value) {
+  return contact ? dot3(body->axes[body->turning_axis(k)], value + 3) / body->turning_weight(k) : value[k];
+}
+
+/// Impulses and modes of the last step for the blocks that persist. Contact impulses are kept in world axes, since frames jump: force, then
+/// torque. What gave
 /// way without proof (compliance 0) is no start: the next step is judged as if it were the first.
 void recall(const StepMemory& memory, bool automatic, std::vector<int>& order, StepRecord& r) {
   const ConstraintRows& rows = r.rows;
@@ -308,10 +314,16 @@ void recall(const StepMemory& memory, bool automatic, std::vector<int>& order, S
     warm.mode[own] = impulse->mode;
     warm.compliance = std::max(warm.compliance, impulse->compliance);
     warm.contradictory = warm.contradictory || impulse->compliance < 0;
-    for (int k = 0; k < impulse->size; ++k) {
-      warm.lambda[row + k] = contact ? dot3(body->axes[k], impulse->value) : impulse->value[k];
-      warm.lambda_0[row + k] = contact ? dot3(body->axes[k], impulse->value_0) : impulse->value_0[k];
-      warm.lambda_1[row + k] = contact ? dot3(body->axes[k], impulse->value_1) : impulse->value_1[k];
+    const int along_axes = contact ? 3 : 0;
+    for (int k = 0; k < along_axes; ++k) {
+      warm.lambda[row + k] = dot3(body->axes[k], impulse->value);
+      warm.lambda_0[row + k] = dot3(body->axes[k], impulse->value_0);
+      warm.lambda_1[row + k] = dot3(body->axes[k], impulse->value_1);
+    }
+    for (int k = along_axes; k < impulse->size; ++k) {
+      warm.lambda[row + k] = along_row(body, contact, k, impulse->value);
+      warm.lambda_0[row + k] = along_row(body, contact, k, impulse->value_0);
+      warm.lambda_1[row + k] = along_row(body, contact, k, impulse->value_1);
     }
   }
 }
@@ -341,7 +353,13 @@ void remember(const StepRecord& record, StepMemory& memory) {
     impulse.size = b.size;
     impulse.compliance = record.islands.compliance_of_block(block);
     for (int k = 0; k < b.size; ++k) {
-      if (body && body->contact >= 0) {
+      if (body && body->contact >= 0 && k >= 3) {
+        const double* axis = body->axes[body->turning_axis(k)];
+        const double weight = body->turning_weight(k);
+        axpy3(weight * solution.lambda[b.row + k], axis, impulse.value + 3);
+        axpy3(weight * lambda_0[b.row + k], axis, impulse.value_0 + 3);
+        axpy3(weight * lambda_1[b.row + k], axis, impulse.value_1 + 3);
+      } else if (body && body->contact >= 0) {
         axpy3(solution.lambda[b.row + k], body->axes[k], impulse.value);
         axpy3(lambda_0[b.row + k], body->axes[k], impulse.value_0);
         axpy3(lambda_1[b.row + k], body->axes[k], impulse.value_1);

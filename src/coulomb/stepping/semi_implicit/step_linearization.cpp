@@ -92,11 +92,12 @@ void StepLinearization::add_block_forces(const BodyRows& b) {
   add_body_force(*model_, r.dynamics, forces_, b.body_a, b.point_a, force);
   add_body_force(*model_, r.dynamics, forces_, b.body_b, b.point_b, minus_force);
 
-  // Blocks of six rows keep a rotation, too.
+  // Rows beyond the third keep a rotation, too.
   if (b.size == 3) return;
   double torque[3];
-  for (int i = 0; i < 3; ++i)
-    torque[i] = b.torque_scale * r.solution.lambda[b.row + 3 + i] / h;
+  block_torque(b, r.solution.lambda.data() + b.row, torque);
+  for (double& x : torque)
+    x /= h;
   const double minus_torque[3] = {-torque[0], -torque[1], -torque[2]};
   add_body_torque(*model_, forces_, b.body_a, torque);
   add_body_torque(*model_, forces_, b.body_b, minus_torque);
