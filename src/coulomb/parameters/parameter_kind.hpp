@@ -17,6 +17,9 @@ struct ParameterContext;
 struct RightHandSide;
 struct ShapeMotion;
 
+/// Rows of a contact about its normal, or about its tangents.
+enum class TurningRows { torsional, rolling };
+
 class ParameterKind {
  public:
   virtual ~ParameterKind() = default;
@@ -38,6 +41,8 @@ class ParameterKind {
                              std::vector<FrameMotion>&) const {}
   virtual void surface_motions(const Model&, const DynamicsWorkspace&, const Contact&, const ParameterElement&,
                                std::vector<ShapeMotion>&) const {}
+  /// Relative change of the length of a pair's rows of torsional or rolling friction.
+  virtual double turning_rows_by(const Model&, const ParameterElement&, int /*pair*/, TurningRows) const { return 0; }
   /// Which of the scalars of a geometry's element is its size k, or is that coordinate (axis 0..2 of its frame) of a vertex; -1: none is.
   virtual int size_scalar(const ParameterElement&, int /*k*/) const { return -1; }
   virtual int vertex_scalar(const ParameterElement&, int /*vertex*/, int /*axis*/) const { return -1; }
@@ -52,7 +57,7 @@ std::vector<ParameterElement> all_geometries(const Model& model, int size);
 std::vector<ParameterElement> all_joints(const Model& model);  ///< size: the joint's dofs
 /// Pairs of geometries that have such a value of their own, "a:b", a before b in the model.
 std::vector<ParameterElement> pairs_with(const Model& model, bool (*has)(const PairOverride&));
-void refresh_pairs(Model& model);  ///< pair_friction, pair_restitution, pair_compliance of the materials
+void refresh_pairs(Model& model);  ///< coefficients of friction, restitution, compliance of the pairs, of the materials
 
 // one per file
 std::unique_ptr<ParameterKind> make_mass();
@@ -62,6 +67,10 @@ std::unique_ptr<ParameterKind> make_friction();
 std::unique_ptr<ParameterKind> make_restitution();
 std::unique_ptr<ParameterKind> make_pair_friction();
 std::unique_ptr<ParameterKind> make_pair_restitution();
+std::unique_ptr<ParameterKind> make_torsional_friction();
+std::unique_ptr<ParameterKind> make_rolling_friction();
+std::unique_ptr<ParameterKind> make_pair_torsional_friction();
+std::unique_ptr<ParameterKind> make_pair_rolling_friction();
 std::unique_ptr<ParameterKind> make_compliance();
 std::unique_ptr<ParameterKind> make_joint_placement();
 std::unique_ptr<ParameterKind> make_body_placement();

@@ -20,6 +20,10 @@ const std::vector<std::unique_ptr<ParameterKind>>& parameter_kinds() {
     k.push_back(make_compliance());
     k.push_back(make_pair_friction());
     k.push_back(make_pair_restitution());
+    k.push_back(make_torsional_friction());
+    k.push_back(make_rolling_friction());
+    k.push_back(make_pair_torsional_friction());
+    k.push_back(make_pair_rolling_friction());
 
     // Geometry.
     k.push_back(make_joint_placement());
@@ -114,6 +118,8 @@ void refresh_pairs(Model& m) {
     m.pair_friction[p] = material.friction;
     m.pair_restitution[p] = material.restitution;
     m.pair_compliance[p] = material.compliance;
+    m.pair_torsional_friction[p] = material.torsional_friction;
+    m.pair_rolling_friction[p] = material.rolling_friction;
 
     // ... and for what gives way.
     m.pair_penalty[p] = combine_penalty(m.geometry_materials[m.pair_a[p]].penalty,

@@ -39,6 +39,60 @@ void add_contact_force(const ParameterContext& context, const BodyRows& b, const
   }
 }
 
+/// Rows of torsional and rolling friction, and their torque m, turn with the normal: dm = m_n dn - n (m_t . dn).
+static void add_turned_rows(const ParameterContext& context, const BodyRows& b, const double* dn, RightHandSide& out) {
+  const double* n = b.axes[2];
+  double m[3];
+  double dm[3];
+  block_torque(b, context.lambda + b.row, m);
+  const double about_normal = dot3(m, n);
+  const double along = dot3(m, dn);  // dn is orthogonal to n
+  for (int i = 0; i < 3; ++i)
+    dm[i] = about_normal * dn[i] - along * n[i];
+  add_contact_torque(context, b, dm, out);
+
+  // Row by row, with what does not turn with them.
+  double spin[3];
+  const double* twist_a = body_link_twist(context.model, context.velocities.twist_plus, b.body_a);
+  const double* twist_b = body_link_twist(context.model, context.velocities.twist_plus, b.body_b);
+  sub3(twist_a + 3, twist_b + 3, spin);
+  for (int k = 3; context.fixed && k < b.size; ++k)
+    axpy3(context.fixed[b.row + k] / b.turning_weight(k), b.axes[b.turning_axis(k)], spin);
+  for (int k = 3; k < b.size; ++k) {
+    const int axis = b.turning_axis(k);
+    const double turned = axis == 2 ? dot3(spin, dn) : -dot3(n, spin) * dot3(b.axes[axis], dn);
+    out.rows.push_back({b.row + k, b.turning_weight(k) * turned});
+  }
+}
+
+void add_contact_torque(const ParameterContext& context, const BodyRows& b, const double* torque, RightHandSide& out) {
+  const double no_force[3] = {0, 0, 0};
+  for (const double sign : {1.0, -1.0}) {
+    const int body = sign > 0 ? b.body_a : b.body_b;
+    if (context.model.body_last_dof[body] >= 0) out.add_wrench(body, no_force, torque, sign);
+  }
+}
+
+double row_velocity(const ParameterContext& context, const BodyRows& b, int k) {
+  double velocity[3] = {0, 0, 0};
+  double turning[3] = {0, 0, 0};
+  for (const double sign : {1.0, -1.0}) {
+    const int body = sign > 0 ? b.body_a : b.body_b;
+    const double* twist = body_link_twist(context.model, context.velocities.twist_plus, body);
+    double arm[3];
+    double spin[3];
+    relative_point(context.model, context.dynamics, body, b.point_a, arm);
+    cross3(twist + 3, arm, spin);
+    for (int i = 0; i < 3; ++i)
+      velocity[i] += sign * (twist[i] + spin[i]);
+    axpy3(sign, twist + 3, turning);
+  }
+  if (k < 3) return dot3(velocity, b.axes[k]);
+  double row[3];
+  b.angular_row(k, row);
+  return dot3(row, turning);
+}
+
 // docs/theory.md (P5). s: dr . u + (r x (w_A - w_B)) . dp + (dbeta/dPhi) dPhi; r: df at the point and f at the point's shift.
 void add_surface_motion(const ParameterContext& context, const BodyRows& b, const double* dn, const double* dp,
                         double dphi, RightHandSide& out) {
@@ -109,6 +163,7 @@ void add_surface_motion(const ParameterContext& context, const BodyRows& b, cons
       value += psi * (i == 0 ? dot3(b.axes[1], u) : -dot3(b.axes[0], u)) - dot3(n, u) * dot3(b.axes[i], dn);
     out.rows.push_back({b.row + i, value});
   }
+  if (b.size > 3) add_turned_rows(context, b, dn, out);
 }
 
 namespace {

@@ -104,6 +104,12 @@ std::optional<OneSidedSpring> spring_of(const ParameterContext& context, const B
 /// Force f at the contact's point: on A, and its opposite on B.
 void add_contact_force(const ParameterContext& context, const BodyRows& b, const double* f, RightHandSide& out);
 
+/// The same of a torque.
+void add_contact_torque(const ParameterContext& context, const BodyRows& b, const double* torque, RightHandSide& out);
+
+/// Velocity along row k of a contact, at v+.
+double row_velocity(const ParameterContext& context, const BodyRows& b, int k);
+
 /// A contact whose surface moves while the bodies do not: point by dp, normal by dn, distance by dphi.
 void add_surface_motion(const ParameterContext& context, const BodyRows& b, const double* dn, const double* dp,
                         double dphi, RightHandSide& out);

@@ -78,6 +78,7 @@ struct ForceOutputs::SeenContact {
   double sign;      ///< 1: the second group has A
   double flip;      ///< -1: the first group has the geometry that comes second
   double f[3];      ///< N, on the second group
+  double m[3];      ///< N m: of torsional and rolling friction, likewise
   double n[3];      ///< from the first group to the second
   const double* p;  ///< point
   double distance;
@@ -87,6 +88,7 @@ struct ForceOutputs::SeenContact {
 /// How a number follows a contact.
 struct ForceOutputs::ContactGradient {
   double f[3] = {0, 0, 0};
+  double m[3] = {0, 0, 0};
   double p[3] = {0, 0, 0};
   double n[3] = {0, 0, 0};
   double distance = 0;
@@ -111,10 +113,13 @@ void ForceOutputs::find_contacts(const Sensor& sensor, std::vector<SeenContact>&
     if (!as_is && !(holds(*model_, groups[0], second) && holds(*model_, groups[1], first))) continue;
     if (sensor.index >= 0 && !lies_in(model_->sites[sensor.index], c.point)) continue;
 
-    SeenContact seen{&b, as_is == a_first ? -1.0 : 1.0, as_is ? 1.0 : -1.0, {0, 0, 0}, {0, 0, 0}, c.point, c.distance,
-                     0};
+    SeenContact seen{
+        &b, as_is == a_first ? -1.0 : 1.0, as_is ? 1.0 : -1.0, {0, 0, 0}, {0, 0, 0}, {0, 0, 0}, c.point, c.distance, 0};
     for (int k = 0; k < 3; ++k)
       axpy3(seen.sign / h * lambda[k], b.axes[k], seen.f);
+    block_torque(b, lambda, seen.m);
+    for (double& x : seen.m)
+      x *= seen.sign / h;
     for (int i = 0; i < 3; ++i)
       seen.n[i] = seen.sign * c.normal[i];
     seen.size = norm3(seen.f);
@@ -154,6 +159,19 @@ void ForceOutputs::follow_contact(const SeenContact& seen, const ContactGradient
     out.turns.push_back(turned);
   }
 
+  // So do those of the rows that turn.
+  if (b.size > 3 && norm3(g.m) > 0) {
+    for (int k = 3; k < b.size; ++k) {
+      double row[3];
+      b.angular_row(k, row);
+      out.impulses.push_back({b.row + k, seen.sign * dot3(g.m, row)});
+    }
+    out.value -= dot3(g.m, seen.m);
+    Scalar::Turn turned{b.contact, {0, 0, 0}};
+    turn_torque_by_normal(b, g.m, seen.sign, turned.by_normal);
+    out.turns.push_back(turned);
+  }
+
   // Point, normal and distance move.
   if (norm3(g.n) == 0 && norm3(g.p) == 0 && g.distance == 0) return;
   Scalar::Turn moved{b.contact, {0, 0, 0}};
@@ -176,7 +194,6 @@ int ForceOutputs::tell_contact(const SeenContact& seen, std::uint32_t field, int
   ContactGradient g;
   switch (field) {
     case ContactSelection::found: out[0].value = num_found; return 1;
-    case ContactSelection::torque: return 3;  // of a point contact
     case ContactSelection::distance:
       g.distance = 1;
       out[0].value = seen.distance;
@@ -188,16 +205,19 @@ int ForceOutputs::tell_contact(const SeenContact& seen, std::uint32_t field, int
   for (int i = 0; i < 3; ++i) {
     g = {};
     switch (field) {
-      case ContactSelection::force: {
+      case ContactSelection::force:
+      case ContactSelection::torque: {
         // e_i . f, e = (n, t, n x t)
-        out[i].value = dot3(frame[i], seen.f);
-        copy3(frame[i], g.f);
-        if (i == 0) copy3(seen.f, g.n);
-        if (i == 1) tangent.add_by_normal(seen.f, seen.flip, g.n);
+        const bool is_force = field == ContactSelection::force;
+        const double* f = is_force ? seen.f : seen.m;
+        out[i].value = dot3(frame[i], f);
+        copy3(frame[i], is_force ? g.f : g.m);
+        if (i == 0) copy3(f, g.n);
+        if (i == 1) tangent.add_by_normal(f, seen.flip, g.n);
         if (i == 2) {
           double across[3];
-          cross3(frame[1], seen.f, g.n);
-          cross3(seen.f, frame[0], across);
+          cross3(frame[1], f, g.n);
+          cross3(f, frame[0], across);
           tangent.add_by_normal(across, seen.flip, g.n);
         }
         break;
@@ -240,7 +260,7 @@ int ForceOutputs::tell_net(const std::vector<SeenContact>& seen, std::uint32_t f
   if (weight == 0) return 3;
 
   for (int i = 0; i < 3; ++i) {
-    // T = sum of (p - P) x f; what it or the number itself has of P.
+    // T = sum of (p - P) x f + m; what it or the number itself has of P.
     double by_centre[3] = {0, 0, 0};
     if (field == ContactSelection::position) by_centre[i] = 1;
     if (field == ContactSelection::torque) cross3(unit_axes[i], F, by_centre);
@@ -259,7 +279,8 @@ int ForceOutputs::tell_net(const std::vector<SeenContact>& seen, std::uint32_t f
         cross3(unit_axes[i], arm, g.f);
         cross3(c.f, unit_axes[i], g.p);
         cross3(arm, c.f, turned);
-        out[i].value += turned[i];
+        out[i].value += turned[i] + c.m[i];
+        g.m[i] = 1;
       }
       if (c.size > 0) axpy3(dot3(by_centre, arm) / weight / c.size, c.f, g.f);
       axpy3(c.size / weight, by_centre, g.p);

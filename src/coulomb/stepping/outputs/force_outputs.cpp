@@ -163,6 +163,18 @@ void ForceOutputs::turn_by_normal(const BodyRows& b, const double* c, double sca
   }
 }
 
+/// The same of the torque of torsional and rolling friction.
+void ForceOutputs::turn_torque_by_normal(const BodyRows& b, const double* c, double scale, double* by_normal) const {
+  if (b.size == 3) return;
+  double m[3];
+  block_torque(b, record_->solution.lambda.data() + b.row, m);
+  const double* n = b.axes[2];
+  const double about_normal = dot3(m, n);
+  const double along = dot3(n, c);
+  for (int j = 0; j < 3; ++j)
+    by_normal[j] += scale * (about_normal * c[j] - (m[j] - about_normal * n[j]) * along);
+}
+
 /// The share of an actuator of a tendon or at a site in the force of a hinge or slide: its moment may turn with all of its dofs.
 void ForceOutputs::add_coupled_actuator(int k, int joint, Scalar& out) {
   const StepRecord& r = *record_;
@@ -331,6 +343,7 @@ void ForceOutputs::add_parameters(const Sensor& sensor, const Scalar& s, double 
       parameters[item.first] += weight * s.timestep;
     }
     add_actuator_parameter(s, item, weight, parameters);
+    add_turning_parameter(s, item, weight, parameters);
 
     if (is_kind(item, "joint_friction")) {
       const int first = model_->joint_v[item.element.index];
@@ -349,6 +362,22 @@ void ForceOutputs::add_parameters(const Sensor& sensor, const Scalar& s, double 
     for (std::size_t k = 0; k < motions.size(); ++k)
       if (motions[k].joint == s.limit_joint && motions[k].tendon == s.limit_tendon)
         parameters[item.first + k] += weight * (s.dlower * motions[k].dlower + s.dupper * motions[k].dupper);
+  }
+}
+
+/// A coefficient that makes rows of torsional or rolling friction longer: the same impulses are more torque.
+void ForceOutputs::add_turning_parameter(const Scalar& s, const ParameterSet::Item& item, double weight,
+                                         double* parameters) const {
+  for (const BodyRows& b : record_->rows.body_rows) {
+    if (b.contact < 0 || b.size == 3) continue;
+    const int pair = record_->collision.contacts[b.contact].pair;
+    for (const auto& [row, coefficient] : s.impulses) {
+      const int k = row - b.row;
+      if (k < 3 || k >= b.size) continue;
+      const TurningRows which = b.turning_axis(k) == 2 ? TurningRows::torsional : TurningRows::rolling;
+      const double share = item.kind->turning_rows_by(*model_, item.element, pair, which);
+      parameters[item.first] += weight * share * coefficient * record_->solution.lambda[row];
+    }
   }
 }
 

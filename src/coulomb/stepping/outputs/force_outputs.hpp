@@ -89,6 +89,7 @@ class ForceOutputs {
   void add_coupled_actuator(int k, int joint, Scalar& out);
   bool add_joint_actuators(int joint, Scalar& out);
   void add_actuator_parameter(const Scalar& s, const ParameterSet::Item& item, double weight, double* parameters) const;
+  void add_turning_parameter(const Scalar& s, const ParameterSet::Item& item, double weight, double* parameters) const;
   void add_touch(const Site& site, Scalar& out);
   void add_contact_force(const Sensor& sensor);
   struct SeenContact;
@@ -100,6 +101,7 @@ class ForceOutputs {
   int tell_contact(const SeenContact& seen, std::uint32_t field, int num_found, Scalar* out) const;
   int tell_net(const std::vector<SeenContact>& seen, std::uint32_t field, Scalar* out) const;
   void turn_by_normal(const BodyRows& b, const double* c, double scale, double* by_normal) const;
+  void turn_torque_by_normal(const BodyRows& b, const double* c, double scale, double* by_normal) const;
   double add_actuator(int k, double scale, Scalar& out);
   void add_slopes(int k, const ActuatorForce& a, double scale, Scalar& out) const;
   void add_limit(int joint, int tendon, Scalar& out);

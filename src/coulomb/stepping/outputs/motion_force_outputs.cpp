@@ -22,9 +22,14 @@ void ForceOutputs::collect_outside_forces() {
       copy3(sign > 0 ? b.point_a : b.point_b, out.point);
       for (int k = 0; k < 3; ++k) {
         axpy3(sign / h * r.solution.lambda[b.row + k], b.axes[k], out.f);
-        if (b.size == 6) {
+        if (b.contact < 0 && b.size == 6) {
           out.n[k] = sign / h * b.torque_scale * r.solution.lambda[b.row + 3 + k];
         }
+      }
+      if (b.contact >= 0 && b.size > 3) {
+        block_torque(b, r.solution.lambda.data() + b.row, out.n);
+        for (double& x : out.n)
+          x *= sign / h;
       }
       outside_.push_back(out);
     }
@@ -53,8 +58,12 @@ void ForceOutputs::add_outside_forces(Scalar& out) {
 
       // What one unit along each row changes of the reading.
       motion_.screw_at(out.motion, sign > 0 ? b.point_a : b.point_b, by_f, by_n);
-      for (int k = 0; k < b.size; ++k)
-        out.impulses.push_back({b.row + k, -sign * (k < 3 ? dot3(by_f, b.axes[k]) : b.torque_scale * by_n[k - 3])});
+      for (int k = 0; k < b.size; ++k) {
+        double row[3];
+        if (k >= 3) b.angular_row(k, row);
+        const double along = k < 3 ? dot3(by_f, b.axes[k]) : b.contact < 0 ? row[k - 3] * by_n[k - 3] : dot3(by_n, row);
+        out.impulses.push_back({b.row + k, -sign * along});
+      }
       if (b.contact < 0) continue;
 
       // f . by_f of a contact: its axes turn with the normal, its point moves the screw past it.
@@ -64,6 +73,7 @@ void ForceOutputs::add_outside_forces(Scalar& out) {
         axpy3(lambda[k], b.axes[k], f);
       Scalar::Turn turn{b.contact, {0, 0, 0}, {0, 0, 0}};
       turn_by_normal(b, by_f, -sign, turn.by_normal);
+      turn_torque_by_normal(b, by_n, -sign, turn.by_normal);
       cross3(f, by_n, turned);
       for (int j = 0; j < 3; ++j)
         turn.by_point[j] = -sign * turned[j];
