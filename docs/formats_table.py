@@ -144,7 +144,12 @@ MJCF = {
         ),
         ("`friction`, sliding", "read", "the larger of a pair; cones are exact", mjcf(geom=' friction=".3"')),
         ("`condim` 1", "read", "", mjcf(geom=' condim="1"')),
-        ("`condim` 4, 6", "changed", "torsional and rolling friction (condim 4 or 6) of 1", mjcf(geom=' condim="4"')),
+        (
+            "`condim` 4, 6",
+            "changed",
+            "torsional and rolling friction (condim 4 or 6) of 1 geoms or pairs: act in steps with contact 'ncp' alone",
+            mjcf(geom=' condim="4"'),
+        ),
         (
             "anisotropic friction of a pair",
             "refused",
