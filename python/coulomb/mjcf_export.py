@@ -28,8 +28,17 @@ def _geom(model, index):
     lift = np.array([0.0, 0.0, _lowest(model, index)]) if kind == "surface" else np.zeros(3)
     return (
         f'<geom name="g{index}" type="{_GEOM[kind]}" {size} pos="{_numbers(model.geometry_pos[index] + _turned(model.geometry_quat[index], lift))}" quat="{_numbers(model.geometry_quat[index])}" '
-        f'friction="{_numbers(model.geometry_friction[index])} 0 0"/>'
+        f"{_friction(model, index)}/>"
     )
+
+
+def _friction(model, index):
+    """Of condim 4 or 6 if all pairs of the geometry have torsional or rolling friction: then each pair has the rows that it has here."""
+    pairs = np.flatnonzero((model.pair_a == index) | (model.pair_b == index))
+    rows = np.where(model.pair_rolling_friction > 0, 6, np.where(model.pair_torsional_friction > 0, 4, 3))[pairs]
+    kinds = (model.geometry_friction, model.geometry_torsional_friction, model.geometry_rolling_friction)
+    condim = "" if not rows.size or rows.min() == 3 else f' condim="{rows.min()}"'
+    return f'friction="{_numbers([values[index] for values in kinds])}"{condim}'
 
 
 def _turned(quaternion, vector):

@@ -199,3 +199,20 @@ def test_torch_gives_the_same():
     other.step(q, v)
     g = other.vjp(np.zeros(model.nv), np.ones(model.nv))
     np.testing.assert_allclose(V.grad.numpy(), g.v, rtol=1e-10, atol=1e-12)
+
+
+def test_mjcf_of_a_model_has_it():
+    """Written and read again: every pair has its coefficients."""
+    pytest.importorskip("mujoco")
+    from coulomb.mjcf_export import to_mjcf
+
+    s = coulomb.Scene()
+    s.add_ground(friction=0.5, torsional_friction=0.02)
+    s.add_mjcf("""<mujoco><worldbody><body pos="0 0 1"><freejoint/><geom size=".1" friction=".4 .03 .02"/></body>
+      <body pos="0 0 2"><freejoint/><geom size=".1" friction=".6 .01 .01"/></body>
+      <body pos="0 0 3"><freejoint/><geom size=".1" friction=".6 .05 .03" condim="6"/></body></worldbody></mujoco>""")
+    model = s.build()
+    again = coulomb.load(to_mjcf(model))
+    for name in ("pair_a", "pair_b", "pair_friction", "pair_torsional_friction", "pair_rolling_friction"):
+        assert getattr(again, name) == pytest.approx(getattr(model, name)), name
+    assert len(set(model.pair_torsional_friction)) == 4 and len(set(model.pair_rolling_friction)) == 2

@@ -20,7 +20,8 @@ _NOT_NEGATIVE = (
     "mass friction pair_friction compliance size joint_stiffness joint_damping armature joint_friction timestep "
     "contact_stiffness contact_dashpot contact_damping contact_friction_stiffness contact_scale "
     "pair_stiffness pair_dashpot pair_inertia joint_limit_stiffness joint_limit_dashpot tendon_stiffness tendon_damping "
-    "tendon_friction tendon_armature actuator_kp actuator_kd muscle_force density viscosity"
+    "tendon_friction tendon_armature actuator_kp actuator_kd muscle_force density viscosity "
+    "torsional_friction rolling_friction pair_torsional_friction pair_rolling_friction"
 ).split()
 _SHARES = ("restitution", "pair_restitution")  # in [0, 1]
 _ROW, _COLUMN = np.tril_indices(4)
