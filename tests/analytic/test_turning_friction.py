@@ -12,6 +12,11 @@ RADIUS = 0.1
 MASS = 0.7
 
 
+def rotated(quaternion, x):
+    w, *u = quaternion
+    return x + 2 * np.cross(u, np.cross(u, x) + w * x)
+
+
 def ball(friction=1.0, torsional=None, rolling=None, radius=RADIUS, normal=(0, 0, 1), **scene_options):
     """A ball that touches a plane through the origin."""
     scene = coulomb.Scene(timestep=1e-3, **scene_options)
@@ -213,15 +218,11 @@ def test_energy_never_rises_and_momentum_stays():
     inertia = np.array([0.4 * 1.0 * 0.01, 0.4 * 2.0 * 0.01])
     mass = np.array([1.0, 2.0])
 
-    def turned(quaternion, x):
-        w, *u = quaternion
-        return x + 2 * np.cross(u, np.cross(u, x) + w * x)
-
     def momenta(q, v):
         P, L, E = np.zeros(3), np.zeros(3), 0.0
         for k in range(2):
             linear = v[6 * k : 6 * k + 3]
-            spin = turned(q[7 * k + 3 : 7 * k + 7], v[6 * k + 3 : 6 * k + 6])
+            spin = rotated(q[7 * k + 3 : 7 * k + 7], v[6 * k + 3 : 6 * k + 6])
             P += mass[k] * linear
             L += mass[k] * np.cross(q[7 * k : 7 * k + 3], linear) + inertia[k] * spin
             E += mass[k] * linear @ linear / 2 + inertia[k] * spin @ spin / 2
@@ -238,3 +239,32 @@ def test_energy_never_rises_and_momentum_stays():
         np.testing.assert_allclose(L, L0, atol=1e-6)
         q, v, E0 = q1, v1, E
     assert torque > 1e-2
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_motion_turns_with_the_world(seed):
+    """An egg that is thrown on a plane, and the same with everything turned: tangents are others, the motion is not."""
+    random = np.random.default_rng(seed)
+    turn = random.normal(size=4)
+    turn /= np.linalg.norm(turn)
+    v = random.normal(size=6) * (1, 1, 0, 5, 5, 5)
+
+    def thrown(world):
+        scene = coulomb.Scene(timestep=1e-3, gravity=rotated(world, np.array([0, 0, -G])))
+        scene.add_ground(
+            normal=rotated(world, np.array([0, 0, 1.0])), friction=0.5, torsional_friction=0.02, rolling_friction=0.01
+        )
+        place = rotated(world, np.array([0.1, 0.2, 0.08]))
+        scene.add_ellipsoid((0.1, 0.09, 0.08), mass=MASS, position=place, quaternion=world)
+        sim = coulomb.Simulator(scene.build())
+        q, _ = sim.model.neutral()
+        r = sim.rollout(q, np.r_[rotated(world, v[:3]), v[3:]], steps=60)
+        modes = {s.converged for s in r.status}
+        assert modes == {True}
+        return r
+
+    plain, other = thrown(np.array([1.0, 0, 0, 0])), thrown(turn)
+    linear = np.array([rotated(turn, x[:3]) for x in plain.v])
+    assert np.abs(plain.v[-1, 3:] - v[3:]).max() > 1
+    np.testing.assert_allclose(other.v[:, :3], linear, atol=1e-7)
+    np.testing.assert_allclose(other.v[:, 3:], plain.v[:, 3:], atol=1e-6)

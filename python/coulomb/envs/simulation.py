@@ -154,14 +154,14 @@ class Simulation:
         found = []
         for row in np.flatnonzero(rows):
             for contact in self.batch.contacts(int(row)):
-                found.append((row, self._body[contact.body_a], contact.point, contact.impulse))
-                found.append((row, self._body[contact.body_b], contact.point, -contact.impulse))
+                found.append((row, self._body[contact.body_a], contact.point, contact.impulse, contact.torque))
+                found.append((row, self._body[contact.body_b], contact.point, -contact.impulse, -contact.torque))
 
         wrenches = np.where(rows[:, None, None], 0.0, before.readings["contact_wrenches"])
         if found:
-            row, body, points, impulses = (np.array(column) for column in zip(*found))
+            row, body, points, impulses, torques = (np.array(column) for column in zip(*found))
             forces = impulses / self.task.timestep
-            np.add.at(wrenches, (row, body), np.concatenate([np.cross(points, forces), forces], axis=1))
+            np.add.at(wrenches, (row, body), np.concatenate([np.cross(points, forces) + torques, forces], axis=1))
             wrenches[:, 0] = 0
         return wrenches
 
