@@ -110,7 +110,8 @@ void bind_solvers(nb::module_& module) {
   nb::class_<ContactProblem>(
       module, "ContactProblem",
       "The Coulomb friction problem by itself: c = (G + diag R) impulse + g, impulse in the cone of each contact, "
-      "orthogonal to c + (0, 0, mu |c_T|) in the dual cone (docs/theory.md (C3)). Rows per contact: t1, t2, normal, and "
+      "orthogonal to c + (0, 0, mu |c_T|) in the dual cone (docs/theory.md (C3)). Rows per contact: t1, t2, normal, "
+      "and "
       "with `rows` up to three further tangents.")
       .def(
           "__init__",
@@ -121,9 +122,9 @@ void bind_solvers(nb::module_& module) {
             if (!rows && n % 3 != 0)
               throw nb::value_error(("g: expected 3 entries per contact, got " + std::to_string(n)).c_str());
             const Py_ssize_t contacts = rows ? static_cast<Py_ssize_t>(rows->size()) : n / 3;
-            new (self) ContactProblem(ArrayIn(G, "G", {n, n}).vector(), g_in.vector(),
-                                      ArrayIn(mu, "mu", {contacts}).vector(), optional_vector(R, "R", n),
-                                      rows.value_or(std::vector<int>()));
+            new (self)
+                ContactProblem(ArrayIn(G, "G", {n, n}).vector(), g_in.vector(), ArrayIn(mu, "mu", {contacts}).vector(),
+                               optional_vector(R, "R", n), rows.value_or(std::vector<int>()));
           },
           nb::arg("G").none(), nb::arg("g").none(), nb::arg("mu").none(), nb::arg("R") = nb::none(),
           nb::arg("rows") = nb::none(),

@@ -3,7 +3,7 @@
 //
 //   c = G lambda + g + R lambda,  (lambda, c) of every block is admissible:
 //   cone       K_mu contains lambda, orthogonal to c + (0, 0, mu |c_T|) in K_mu^*     3 to 6 rows (t1, t2, n, further tangents)
-//   pyramid    the same with a regular polygon for the disc (friction_pyramid.hpp): LCP      3 rows (t1, t2, n)
+//   pyramid    the same with a polygon for the disc and intervals (friction_pyramid.hpp): LCP 3 to 6 rows, as a cone
 //   limit      0 <= lambda  orthogonal to  c >= 0                                     1 row
 //   box        |lambda| <= bound; lambda = -bound if c > 0, +bound if c < 0            1 row  (joint dry friction)
 //   equality   c = 0                                                                   1..6 rows
@@ -22,6 +22,8 @@ enum class BlockType : std::uint8_t { cone, limit, box, equality, pyramid };
 
 constexpr int max_facets = 32;
 constexpr int max_tangents = 5;  // of a contact: two of sliding, one of spinning, two of rolling
+constexpr int max_sides =
+    max_facets + 2 * (max_tangents - 2);  // of a pyramid: those of its polygon, and both ends of every interval
 
 struct Block {
   BlockType type = BlockType::cone;
@@ -99,7 +101,7 @@ struct SolverResult {
   std::vector<double> lambda_1;   ///< n: after the first proximal step; likewise
   std::vector<double> centre;     ///< n: the impulses around which level 0 has its compliance; empty: zero
   std::vector<Mode> modes;        ///< one per block
-  std::vector<int> facets;        ///< one per block: feature of the polygon that a pyramid slides on, else -1
+  std::vector<int> facets;        ///< one per block: facet that a pyramid slides on (friction_pyramid.hpp), else -1
   std::vector<double>
       margin;  ///< one per block: distance to the border of its mode, relative to the problem's scale (small: a tie)
   double residual = 0;        ///< of what was solved: the last level of the regularised problem

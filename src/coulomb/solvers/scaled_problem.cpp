@@ -387,10 +387,8 @@ BlockMode ScaledProblem::cone_mode(const Block& block, const double* l, const do
 }
 
 void ScaledProblem::set_facet(int b, int facet, BlockMode& m) const {
-  const FrictionPolygon& polygon = friction_polygon(blocks[b]);
   m.facet = facet;
-  m.n[0] = polygon.point[facet][0];
-  m.n[1] = polygon.point[facet][1];
+  pyramid_point(blocks[b], facet, m.n.data());
   m.k = 1;
 }
 

@@ -34,8 +34,8 @@
 namespace coulomb {
 
 /// Mode of a block at an iterate; for a sliding cone also the direction n of its friction impulse (of all its tangents) and
-/// k = 1 / (1 + alpha), for a sliding pyramid the feature of the polygon and its point n (a side's foot point or a vertex;
-/// lambda_T = mu lambda_N n + along the side).
+/// k = 1 / (1 + alpha), for a sliding pyramid its facet and the point n of it (friction_pyramid.hpp; lambda_T = mu lambda_N n +
+/// along the side + what sticks).
 struct BlockMode {
   Mode mode = Mode::separating;
   int facet = -1;

@@ -32,7 +32,7 @@ void InteriorPoint::resize(const ScaledProblem& problem) {
   for (Unknowns* unknowns : {&at_, &step_, &affine_}) {
     for (auto* v : {&unknowns->lambda, &unknowns->y, &unknowns->m})
       grow(*v, ld);
-    if (has_sides_) grow(unknowns->side, max_facets * blocks);
+    if (has_sides_) grow(unknowns->side, max_sides * blocks);
   }
   for (auto* v : {&c_, &residual_})
     grow(*v, ld);

@@ -43,7 +43,7 @@ class InteriorPoint {
   struct Unknowns {
     std::vector<double> lambda, y;
     std::vector<double> m;     // per row: box
-    std::vector<double> side;  // pyramid: multipliers s_j, max_facets per block
+    std::vector<double> side;  // pyramid: multipliers s_j, max_sides per block
   };
   /// A change of the unknowns, and of the gap in shares of itself.
   struct PathStep {

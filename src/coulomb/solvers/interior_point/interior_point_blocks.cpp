@@ -45,8 +45,17 @@ double along_slope(const Block& block, const double* slope, const std::vector<do
   return sum;
 }
 
-/// Side j of a pyramid's polygon: the impulse stays where a . lambda_T <= mu lambda_N.
+/// Sides of a pyramid: those of its polygon, then both ends of the interval of every further tangent.
+int num_sides(const Block& block) { return block.facets + 2 * (block.tangents() - 2); }
+
+/// Side j of a pyramid: the impulse stays where a . lambda_T <= mu lambda_N; a: one number per tangent.
 void side_of(const Block& block, int j, double* a) {
+  std::fill_n(a, block.tangents(), 0.0);
+  if (j >= block.facets) {
+    const int end = j - block.facets;
+    a[2 + end / 2] = end % 2 == 0 ? 1 : -1;
+    return;
+  }
   const FrictionPolygon& polygon = friction_polygon(block);
   const int feature = 2 * j + polygon.first_side;
   a[0] = polygon.direction[feature][0] / polygon.apothem;
@@ -54,11 +63,14 @@ void side_of(const Block& block, int j, double* a) {
 }
 
 double side_slack(const Block& block, const double* a, const double* lambda) {
-  return block.mu * lambda[block.row + 2] - a[0] * lambda[block.row] - a[1] * lambda[block.row + 1];
+  double slack = block.mu * lambda[block.row + 2] - a[0] * lambda[block.row] - a[1] * lambda[block.row + 1];
+  for (int k = 2; k < block.tangents(); ++k)
+    slack -= a[k] * lambda[block.tangent(k)];
+  return slack;
 }
 
 /// Which multiplier belongs to side j of block b.
-std::size_t side_index(int b, int j) { return static_cast<std::size_t>(max_facets) * b + j; }
+std::size_t side_index(int b, int j) { return static_cast<std::size_t>(max_sides) * b + j; }
 
 }  // namespace
 
@@ -73,9 +85,9 @@ void InteriorPoint::start_block(const ScaledProblem& problem, int b, double size
   } else if (is_pyramid(block)) {
     at_.lambda[row + 2] = 1 / block.mu;
     at_.y[row + 2] = size;
-    for (int j = 0; j < block.facets; ++j)
+    for (int j = 0; j < num_sides(block); ++j)
       at_.side[side_index(b, j)] = size;
-    pairs_ += 1 + block.facets;
+    pairs_ += 1 + num_sides(block);
   } else if (pushing_row(block) >= 0) {
     at_.lambda[pushing_row(block)] = 1;
     at_.y[pushing_row(block)] = size;
@@ -96,8 +108,8 @@ void InteriorPoint::for_each_pair(const ScaledProblem& problem, int b, const Vis
     // The normal, and the slack of every side with its multiplier.
     const auto normal = [&](const Unknowns& u) { return u.lambda[row + 2]; };
     visit(normal, 0.0, [&](const Unknowns& u) { return u.y[row + 2]; });
-    for (int j = 0; j < block.facets; ++j) {
-      double a[2];
+    for (int j = 0; j < num_sides(block); ++j) {
+      double a[max_tangents];
       side_of(block, j, a);
       const auto slack = [&](const Unknowns& u) { return side_slack(block, a, u.lambda.data()); };
       visit(slack, 0.0, [&](const Unknowns& u) { return u.side[side_index(b, j)]; });
@@ -153,16 +165,16 @@ void InteriorPoint::find_residual(const ScaledProblem& problem, int b, bool froz
     }
     residual_[row + 2] = c_[row + 2] / block.mu + term - at_.y[row + 2];
   } else if (is_pyramid(block)) {
-    residual_[row] = c_[row];
-    residual_[row + 1] = c_[row + 1];
+    for (int k = 0; k < block.tangents(); ++k)
+      residual_[block.tangent(k)] = c_[block.tangent(k)];
     residual_[row + 2] = c_[row + 2] - at_.y[row + 2];
     // The sides carry the tangential velocity.
-    for (int j = 0; j < block.facets; ++j) {
-      double a[2];
+    for (int j = 0; j < num_sides(block); ++j) {
+      double a[max_tangents];
       side_of(block, j, a);
       const double s = at_.side[side_index(b, j)];
-      residual_[row] += s * a[0];
-      residual_[row + 1] += s * a[1];
+      for (int k = 0; k < block.tangents(); ++k)
+        residual_[block.tangent(k)] += s * a[k];
     }
   } else if (const int pushing = pushing_row(block); pushing >= 0) {
     residual_[pushing] = c_[pushing] - at_.y[pushing];
@@ -239,18 +251,19 @@ void InteriorPoint::local_matrix(const ScaledProblem& problem, int b, double* D)
     cone_matrix(block, b, D);
   } else if (is_pyramid(block)) {
     // Every side resists by its multiplier over its slack, the normal by its own pair.
-    for (int j = 0; j < block.facets; ++j) {
-      double a[2];
+    for (int j = 0; j < num_sides(block); ++j) {
+      double a[max_tangents];
       side_of(block, j, a);
       const double weight = at_.side[side_index(b, j)] / side_slack(block, a, at_.lambda.data());
-      for (int k = 0; k < 2; ++k) {
-        for (int l = 0; l < 2; ++l)
-          D[3 * k + l] += weight * a[k] * a[l];
-        D[3 * k + 2] -= weight * a[k] * block.mu;
+      for (int k = 0; k < block.tangents(); ++k) {
+        double* D_row = D + block.size * (block.tangent(k) - row);
+        for (int l = 0; l < block.tangents(); ++l)
+          D_row[block.tangent(l) - row] += weight * a[k] * a[l];
+        D_row[2] -= weight * a[k] * block.mu;
       }
     }
 
-    D[8] = at_.y[row + 2] / at_.lambda[row + 2];
+    D[(block.size + 1) * 2] = at_.y[row + 2] / at_.lambda[row + 2];
   } else if (block.type == BlockType::limit) {
     D[0] = at_.y[row] / at_.lambda[row];
   } else if (block.is_contact()) {
@@ -338,15 +351,15 @@ void InteriorPoint::right_hand_side(const ScaledProblem& problem, int b, double 
     cone_right_hand_side(block, b, target, corrected, r);
   } else if (is_pyramid(block)) {
     // What the sides have to bring ...
-    r[0] = -residual_[row];
-    r[1] = -residual_[row + 1];
-    for (int j = 0; j < block.facets; ++j) {
-      double a[2];
+    for (int k = 0; k < block.tangents(); ++k)
+      r[block.tangent(k) - row] = -residual_[block.tangent(k)];
+    for (int j = 0; j < num_sides(block); ++j) {
+      double a[max_tangents];
       side_of(block, j, a);
       const double slack = side_slack(block, a, at_.lambda.data());
       const double d = missing_of_side(block, side_index(b, j), a, target, corrected);
-      r[0] -= d / slack * a[0];
-      r[1] -= d / slack * a[1];
+      for (int k = 0; k < block.tangents(); ++k)
+        r[block.tangent(k) - row] -= d / slack * a[k];
     }
 
     // ... and the normal.
@@ -384,8 +397,8 @@ void InteriorPoint::expand(const ScaledProblem& problem, int b, double target, b
     step_.y[row + 2] = normal + residual_[row + 2];
   } else if (is_pyramid(block)) {
     // The multipliers of the sides, then the velocity of the normal.
-    for (int j = 0; j < block.facets; ++j) {
-      double a[2];
+    for (int j = 0; j < num_sides(block); ++j) {
+      double a[max_tangents];
       side_of(block, j, a);
       const std::size_t side = side_index(b, j);
       const double slack = side_slack(block, a, at_.lambda.data());
@@ -413,13 +426,13 @@ double InteriorPoint::longest_step_of(const ScaledProblem& problem, int b) const
   if (is_cone(block)) {
     // The impulse in its cone, then the velocity in its own.
     const int m = block.tangents();
-    step = std::min(step, cone_step(m, lorentz_point(block, at_.lambda, block.mu),
-                                    lorentz_point(block, step_.lambda, block.mu)));
+    step = std::min(
+        step, cone_step(m, lorentz_point(block, at_.lambda, block.mu), lorentz_point(block, step_.lambda, block.mu)));
     step = std::min(step, cone_step(m, lorentz_point(block, at_.y, 1), lorentz_point(block, step_.y, 1)));
   } else if (is_pyramid(block)) {
     // Inside every side, its multiplier positive.
-    for (int j = 0; j < block.facets; ++j) {
-      double a[2];
+    for (int j = 0; j < num_sides(block); ++j) {
+      double a[max_tangents];
       side_of(block, j, a);
       const std::size_t side = side_index(b, j);
       const double slack = side_slack(block, a, at_.lambda.data());

@@ -164,15 +164,15 @@ class ProblemLinearization {
   void solve_velocities_transposed(ReducedSystem& system, double* V, int ld);
 
   // linearization_yields.cpp
-  /// How a block gives way: entirely; a contact that sticks in `loose` directions (BlockMode), the first along n; one that slides on a side of
-  /// its pyramid to that side's end, a vertex.
+  /// How a block gives way: entirely; a contact that sticks in `loose` directions (BlockMode), the first along n; a pyramid that
+  /// slides while parts of it hold (along a side, or a further tangent) to the facet where one of these has reached its end.
   struct Yield {
     bool entirely = false;
     int loose = 0;
     std::array<double, max_tangents> n = {1, 0, 0, 0, 0};
-    int vertex = -1;
+    int facet = -1;
 
-    bool gives() const { return entirely || loose > 0 || vertex >= 0; }
+    bool gives() const { return entirely || loose > 0 || facet >= 0; }
   };
   /// Which block reaches its border first, and after how much of a change of the impulses.
   struct Border {
@@ -182,8 +182,8 @@ class ProblemLinearization {
     Yield yield;
   };
   void yield_beside_parallel_rows();
-  bool slides_on_side(int block) const;
-  void side_border(int block, Border& nearest) const;
+  bool holds_partly(int block) const;
+  void part_border(int block, Border& nearest) const;
   double row_product(int block_a, int row_a, int block_b, int row_b) const;
   bool let_rows_yield();
   static bool is_part(const std::vector<Yield>& a, const std::vector<Yield>& b);

@@ -140,6 +140,8 @@ double ProblemLinearization::distance_to_border(const double* z) const {
         const double along = a[0] * l[0] + a[1] * l[1];
         reach(friction * l[2] - along, std::abs(a[0] * z_1 + a[1] * z_2) + friction * normal);
       }
+      for (int i = 3; i < block.size; ++i)
+        reach(block.mu * l[2] - std::abs(l[i]), scaled_z(block.row + i) + block.mu * normal);
       continue;
     }
     double tangent = 0;
@@ -392,9 +394,8 @@ bool ProblemLinearization::tie_moves(int b) {
     if (mode.loose <= 1) return false;
     double directions[max_tangents - 1][max_tangents];
     const int count = directions_across(block, mode, directions);
-    return std::any_of(directions, directions + count, [&](const double* across) {
-      return moves_along(block, across, 0);
-    });
+    return std::any_of(directions, directions + count,
+                       [&](const double* across) { return moves_along(block, across, 0); });
   }
 
   // Touching: it slips against its velocity, or sticks.

@@ -138,8 +138,7 @@ void ProblemLinearization::own_labels(const double* lambda, const double* c, dou
       labels[b] = own;
     } else if (block.type == BlockType::pyramid && labels[b].facet >= 0) {
       // Slips of later levels are rounding; impulses on a side and at a vertex are told apart.
-      const int facet = facet_of_clear_impulse(block, lambda + block.row, least_margin);
-      if (facet >= 0) labels[b].facet = facet;
+      labels[b].facet = facet_of_clear_impulse(block, lambda + block.row, least_margin, labels[b].facet);
     }
   }
   scaled_.rho = 1;

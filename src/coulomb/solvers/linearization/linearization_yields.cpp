@@ -33,13 +33,29 @@ constexpr int response_rounds = 3;
 constexpr double parallel = 1e-6;  // directions that are the same
 constexpr int probes = 3;          // further directions, where several rows yield
 
+/// How long impulses l that change by d take to the first side of the polygon that they meet; side -1: they meet none.
+double polygon_border(const Block& block, const double* l, const double* d, int& side) {
+  const FrictionPolygon& polygon = friction_polygon(block);
+  double distance = INFINITY;
+  side = -1;
+  for (int f = polygon.first_side; f < 2 * polygon.sides; f += 2) {
+    const double* a = polygon.direction[f];
+    const double outside = a[0] * d[0] + a[1] * d[1] - block.mu * polygon.apothem * d[2];
+    const double left = block.mu * polygon.apothem * l[2] - a[0] * l[0] - a[1] * l[1];
+    if (!(outside > 0) || std::max(left, 0.0) / outside >= distance) continue;
+    distance = std::max(left, 0.0) / outside;
+    side = f;
+  }
+  return distance;
+}
+
 double probe_value(int i, int probe) { return 1.5 + std::sin(1.0 + 2.4 * i + 3.1 * probe); }
 
 }  // namespace
 
 void ProblemLinearization::apply(const Yield& yield, int block, BlockMode& mode) const {
   if (yield.entirely) mode.mode = scaled_.blocks[block].type == BlockType::box ? Mode::upper : Mode::separating;
-  if (yield.vertex >= 0) scaled_.set_facet(block, yield.vertex, mode);
+  if (yield.facet >= 0) scaled_.set_facet(block, yield.facet, mode);
   if (yield.loose == 0) return;
   mode.loose = yield.loose;
   mode.n = yield.n;
@@ -152,17 +168,18 @@ void ProblemLinearization::tangent_border(int b, Border& nearest) const {
   border.block = b;
   border.yield.loose = 1;
   if (block.type == BlockType::pyramid) {
-    // The first side of the polygon that the impulse meets.
-    const FrictionPolygon& polygon = friction_polygon(block);
-    border.distance = INFINITY;
-    for (int side = polygon.first_side; side < 2 * polygon.sides; side += 2) {
-      const double* a = polygon.direction[side];
-      const double outside = a[0] * d[0] + a[1] * d[1] - block.mu * polygon.apothem * d[2];
-      const double left = block.mu * polygon.apothem * l[2] - a[0] * l[0] - a[1] * l[1];
-      if (!(outside > 0) || std::max(left, 0.0) / outside >= border.distance) continue;
-      border.distance = std::max(left, 0.0) / outside;
-      border.yield.n[0] = a[0];
-      border.yield.n[1] = a[1];
+    // The first side of the polygon that the impulse meets, or the first end of an interval.
+    int side = -1;
+    border.distance = polygon_border(block, l, d, side);
+    if (side >= 0) std::copy_n(friction_polygon(block).direction[side], 2, border.yield.n.begin());
+    for (int i = 3; i < block.size; ++i) {
+      const double sign = std::copysign(1.0, d[i]);
+      const double towards = std::abs(d[i]) - block.mu * d[2];
+      const double left = std::max(block.mu * l[2] - sign * l[i], 0.0);
+      if (!(towards > 0) || left / towards >= border.distance) continue;
+      border.distance = left / towards;
+      border.yield.n = {};
+      border.yield.n[i - 1] = sign;
     }
   } else {
     // |l_T + t d_T|^2 = mu^2 (l_N + t d_N)^2.
@@ -199,45 +216,74 @@ void ProblemLinearization::tangent_border(int b, Border& nearest) const {
   if (border.distance < INFINITY && (nearest.block < 0 || border.distance < nearest.distance)) nearest = border;
 }
 
-/// Does it slide with its impulse somewhere on a side of its pyramid? Along the side it holds, as a contact that sticks.
-bool ProblemLinearization::slides_on_side(int b) const {
+/// Does it slide while parts of it hold: along a side of its polygon, or tangents that stick?
+bool ProblemLinearization::holds_partly(int b) const {
   const Block& block = scaled_.blocks[b];
   const BlockMode& mode = modes_[b];
-  return block.type == BlockType::pyramid && mode.mode == Mode::sliding && mode.facet >= 0 &&
-         friction_polygon(block).is_side(mode.facet);
+  if (block.type != BlockType::pyramid || mode.mode != Mode::sliding || mode.facet < 0) return false;
+
+  const PyramidParts parts = parts_of(block, mode.facet);
+  if (parts.feature < 0 || friction_polygon(block).is_side(parts.feature)) return true;
+  return std::any_of(parts.end, parts.end + block.size - 3, [](int end) { return end == 0; });
 }
 
-/// Its impulse reaches an end of the side: a vertex, where it slides on.
-void ProblemLinearization::side_border(int b, Border& nearest) const {
+/// A part of it that holds reaches its end, where it slides on: an end of the side, a side of the polygon, an end of an interval.
+void ProblemLinearization::part_border(int b, Border& nearest) const {
   const Block& block = scaled_.blocks[b];
   const FrictionPolygon& polygon = friction_polygon(block);
-  const double* normal = polygon.direction[modes_[b].facet];
-  const auto along = [&](const std::vector<double>& impulse) {
-    return normal[0] * impulse[block.row + 1] - normal[1] * impulse[block.row];
-  };
+  const PyramidParts parts = parts_of(block, modes_[b].facet);
+  const double* l = path_.data() + block.row;
+  const double* d = change_.data() + block.row;
+  const double* before = earlier_.data() + block.row;
+  const double E = scaled_.E[block.row];
 
   // Redundant: it takes a share, and rounds leave it.
-  const double d = along(change_);
-  if (!(scaled_.E[block.row] * std::abs(d) > least_share) || !(std::abs(d) > persistent * std::abs(along(earlier_))))
-    return;
+  const auto is_redundant = [&](double change, double earlier) {
+    return E * std::abs(change) > least_share && std::abs(change) > persistent * std::abs(earlier);
+  };
+  const auto take = [&](double distance, double opposite, const PyramidParts& there) {
+    if (nearest.block >= 0 && distance >= nearest.distance) return;
+    nearest = {};
+    nearest.block = b;
+    nearest.distance = distance;
+    nearest.opposite = opposite;
+    nearest.yield.facet = facet_of(block, there);
+  };
 
-  // The ends move with the normal impulse.
-  const double sign = std::copysign(1.0, d);
-  const double half = block.mu * polygon.half_side;
-  const double l = along(path_);
-  const double normal_impulse = path_[block.row + 2];
-  const double normal_change = change_[block.row + 2];
-  const double towards = std::abs(d) - half * normal_change;
-  if (!(towards > 0)) return;
-  const double distance = std::max(half * normal_impulse - sign * l, 0.0) / towards;
-  if (nearest.block >= 0 && distance >= nearest.distance) return;
+  // An impulse between two ends, which move with the normal impulse.
+  const auto reach = [&](double impulse, double change, double half, const PyramidParts& there) {
+    const double sign = std::copysign(1.0, change);
+    const double towards = std::abs(change) - half * d[2];
+    if (!(towards > 0)) return;
+    const double distance = std::max(half * l[2] - sign * impulse, 0.0) / towards;
+    const double away = std::abs(change) + half * d[2];
+    const double opposite = away > 0 ? std::max(half * l[2] + sign * impulse, 0.0) / away : 0.0;
+    take(distance, opposite, there);
+  };
 
-  nearest = {};
-  nearest.block = b;
-  nearest.distance = distance;
-  const double away = std::abs(d) + half * normal_change;
-  nearest.opposite = away > 0 ? std::max(half * normal_impulse + sign * l, 0.0) / away : 0.0;
-  nearest.yield.vertex = polygon.neighbour(modes_[b].facet, sign > 0 ? 1 : -1);
+  // The polygon: inside of it, or on a side.
+  PyramidParts there = parts;
+  if (parts.feature < 0) {
+    const double change = std::hypot(d[0], d[1]);
+    if (is_redundant(change, std::hypot(before[0], before[1]))) {
+      const double distance = polygon_border(block, l, d, there.feature);
+      if (there.feature >= 0) take(distance, 0, there);
+    }
+  } else if (polygon.is_side(parts.feature)) {
+    const double* normal = polygon.direction[parts.feature];
+    const auto along = [&](const double* impulse) { return normal[0] * impulse[1] - normal[1] * impulse[0]; };
+    const double change = along(d);
+    there.feature = polygon.neighbour(parts.feature, change > 0 ? 1 : -1);
+    if (is_redundant(change, along(before))) reach(along(l), change, block.mu * polygon.half_side, there);
+  }
+
+  // Further tangents that stick.
+  for (int i = 3; i < block.size; ++i) {
+    if (parts.end[i - 3] != 0 || !is_redundant(d[i], before[i])) continue;
+    there = parts;
+    there.end[i - 3] = d[i] > 0 ? 1 : -1;
+    reach(l[i], d[i], block.mu, there);
+  }
 }
 
 /// The first row that reaches its bound on the way path_ + t change_.
@@ -249,7 +295,7 @@ ProblemLinearization::Border ProblemLinearization::nearest_border(const std::vec
     if (yields[b].gives()) continue;
     if (block.is_contact()) {
       if (modes_[b].mode == Mode::sticking) tangent_border(b, nearest);
-      if (slides_on_side(b)) side_border(b, nearest);
+      if (holds_partly(b)) part_border(b, nearest);
       continue;
     }
 
@@ -340,7 +386,7 @@ bool ProblemLinearization::is_part(const std::vector<Yield>& a, const std::vecto
     if (a[i].entirely && !b[i].entirely) return false;
 
     // Either end of a side: what decides along it is the same.
-    if (a[i].vertex >= 0 && b[i].vertex < 0) return false;
+    if (a[i].facet >= 0 && b[i].facet < 0) return false;
     if (a[i].loose == 0 || b[i].loose > 1) continue;
 
     if (a[i].loose > 1 || b[i].loose == 0) return false;
@@ -360,7 +406,7 @@ bool ProblemLinearization::let_rows_yield() {
   bool limit_holds = false;
   for (int b = 0; b < scaled_.num_blocks; ++b) {
     limit_holds = limit_holds || (scaled_.blocks[b].type == BlockType::limit && modes_[b].mode == Mode::active);
-    bounded = bounded || modes_[b].mode == Mode::sticking || slides_on_side(b);
+    bounded = bounded || modes_[b].mode == Mode::sticking || holds_partly(b);
   }
   if (!bounded && !limit_holds) return false;
 

@@ -13,6 +13,7 @@ constexpr double no_slip = 1e-8;     // scaled: what the levels and rounding lea
 constexpr double damping = 1e-2;     // of a step, over the residual, as the solver's first search has it
 constexpr double row_bound = 5;      // more than sqrt(3 * 6): a contact has a trace of 3, a weld of 6
 constexpr double polygon = 1.5;      // more than sqrt(2): a square around the disc
+constexpr double intervals = 2.3;    // more than sqrt(5): a cube of five dimensions around the ball
 constexpr double pressing = 1e-2;    // of the largest normal impulse: what presses less may part in another motion
 constexpr int most_iterations = 12;  // what takes more seldom arrives
 
@@ -29,7 +30,8 @@ bool OtherSolutions::is_unique(const ScaledProblem& problem, const double* lambd
     if (!block.is_contact()) continue;
     const double* c = velocity + block.row;
     const double* l = lambda + block.row;
-    const double mu = block.type == BlockType::pyramid ? polygon * block.mu : block.mu;
+    const double section = block.size > 3 ? intervals : polygon;
+    const double mu = block.type == BlockType::pyramid ? section * block.mu : block.mu;
     if (mu * tangential_norm(block, c) > std::max(c[2], 0.0) + no_slip) return false;
     friction += tangential_norm(block, l);
   }

@@ -66,11 +66,20 @@ void add_sliding_pyramid(std::vector<ReducedRow>& rows, int& size, const Block& 
   if (block.mu == 0) return add_single(rows, size, block.row + 2);
   add_normal(rows, size, block, m);
 
-  // On a side the impulse moves freely along it; a vertex holds it.
+  // On a side the impulse moves freely along it; a vertex holds it. What sticks keeps its own rows.
   const FrictionPolygon& polygon = friction_polygon(block);
-  if (!polygon.is_side(m.facet)) return;
-  const double along[2] = {-polygon.direction[m.facet][1], polygon.direction[m.facet][0]};
-  add_across(rows, size, block, along);
+  const PyramidParts parts = parts_of(block, m.facet);
+  if (parts.feature < 0) {
+    add_single(rows, size, block.row);
+    add_single(rows, size, block.row + 1);
+  } else if (polygon.is_side(parts.feature)) {
+    const double* normal = polygon.direction[parts.feature];
+    const double along[max_tangents] = {-normal[1], normal[0]};
+    add_across(rows, size, block, along);
+  }
+  for (int i = 3; i < block.size; ++i) {
+    if (parts.end[i - 3] == 0) add_single(rows, size, block.row + i);
+  }
 }
 
 /// Sticks, but for what is loose.

@@ -7,7 +7,8 @@
 //   sliding      (lambda_N, lambda_perp), lambda_T = mu lambda_N n + lambda_perp n_perp, n_perp: a direction across n, or one for every further tangent
 //                rows c_N = 0 and k c_perp + (1 - k) lambda_perp = 0, k = 1 / (1 + alpha), alpha = ||c_T|| / (mu lambda_N)
 //                mu = 0: lambda_N alone
-//   sliding pyramid, n the point of its feature: the same with k = 1 on a side (n_perp along it); lambda_N alone at a vertex
+//   sliding pyramid, n the point of its facet: the same with k = 1 on a side (n_perp along it); lambda_N alone at a vertex;
+//                with further tangents also lambda of every part that sticks
 #pragma once
 
 #include <vector>

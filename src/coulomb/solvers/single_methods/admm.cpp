@@ -62,10 +62,11 @@ bool AdmmSolver::run(const ScaledProblem& p, int count, double tolerance, Iterat
       x[i] = proximal * x[i] + rho_ * y[i] + z[i] - p.g[i];
     for (int b = 0; b < p.num_blocks; ++b) {
       const Block& block = p.blocks[b];
-      if (block.type == BlockType::cone)
-        x[block.row + 2] -= block.mu * tangential_norm(block, z + block.row);
+      if (block.type == BlockType::cone) x[block.row + 2] -= block.mu * tangential_norm(block, z + block.row);
       if (block.type == BlockType::pyramid) {
-        const double against[2] = {-z[block.row], -z[block.row + 1]};
+        double against[max_tangents];
+        for (int k = 0; k < block.tangents(); ++k)
+          against[k] = -z[block.tangent(k)];
         x[block.row + 2] -= block.mu * pyramid_support(block, against);
       }
     }

@@ -29,7 +29,7 @@ bool BlockDantzig::solve(const ScaledProblem& p, double tolerance, Iterate& iter
         lcp_.lo[i] = -p.bound[b];
         lcp_.hi[i] = p.bound[b];
       }
-      if (block.type == BlockType::pyramid && i < block.row + 2) {
+      if (block.type == BlockType::pyramid && i != block.row + 2) {
         lcp_.hi[i] = block.mu;
         lcp_.normal[i] = block.row + 2;
       }

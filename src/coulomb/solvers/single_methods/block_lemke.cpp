@@ -67,14 +67,22 @@ void BlockLemke::list(const ScaledProblem& p) {
       add(Kind::vertex, b, r, at[0], at[1]);
     }
     add(Kind::slip, b, r, 0, 0);
+
+    // Further tangents: both ends of their intervals.
+    for (int k = 2; k < block.tangents(); ++k) {
+      const int i = block.tangent(k);
+      add(Kind::vertex, b, i, 1, 0);
+      add(Kind::vertex, b, i, -1, 0);
+      add(Kind::slip, b, i, 0, 0);
+    }
   }
 }
 
 /// The entries of M that no impulse makes.
 double BlockLemke::couples(const ScaledProblem& p, const Variable& a, const Variable& b) const {
   if (a.block != b.block) return 0;
-  if (a.kind == Kind::vertex && b.kind == Kind::slip) return 1;
-  if (a.kind == Kind::slip && b.kind == Kind::vertex) return -1;
+  if (a.kind == Kind::vertex && b.kind == Kind::slip) return a.row == b.row ? 1 : 0;
+  if (a.kind == Kind::slip && b.kind == Kind::vertex) return a.row == b.row ? -1 : 0;
   if (a.kind == Kind::slip && b.kind == Kind::plus) return p.blocks[a.block].mu;
   if (a.kind == Kind::box && b.kind == Kind::box_slack) return 1;
   if (a.kind == Kind::box_slack && b.kind == Kind::box) return -1;

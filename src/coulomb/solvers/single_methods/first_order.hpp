@@ -10,7 +10,7 @@ namespace coulomb {
 /// The exact solution of one cone block alone: impulse l with c = G l + b, G the rows of the block (row stride ld).
 void solve_local_cone(const double* G, int ld, const double* b, const Block& block, double* l);
 
-/// The same of a pyramid.
+/// The same of a pyramid's first three rows.
 void solve_local_pyramid(const double* G, int ld, const double* b, const Block& block, double* l);
 
 /// `sweeps` symmetric sweeps of projected Gauss-Seidel, from iterate.lambda; evaluates the result. True: residual <= tolerance.

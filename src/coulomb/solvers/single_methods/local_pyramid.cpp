@@ -77,8 +77,10 @@ bool slide(const Local& p, const Block& block, const FrictionPolygon& polygon, i
 
 }  // namespace
 
-void solve_local_pyramid(const double* G, int ld, const double* b, const Block& block, double* l) {
+void solve_local_pyramid(const double* G, int ld, const double* b, const Block& contact, double* l) {
   const Local p{G, ld, b};
+  Block block = contact;
+  block.size = 3;
   l[0] = l[1] = l[2] = 0;
 
   // No impulse, or no friction.

@@ -146,6 +146,28 @@ void solve_wide_cone(const double* G, int ld, const double* b, const Block& bloc
   find_border(s, std::max(trace, 1e-12 * at(2, 2)), l);
 }
 
+/// A pyramid with further tangents, part by part: its first three rows together, then every further tangent in its interval.
+void sweep_wide_pyramid(const double* G, int ld, const double* b, const double* from, const Block& block, double* l) {
+  double velocity[3];
+  for (int i = 0; i < 3; ++i) {
+    velocity[i] = b[i];
+    for (int j = 3; j < block.size; ++j)
+      velocity[i] += G[static_cast<long>(i) * ld + j] * from[j];
+  }
+  std::copy_n(from, block.size, l);
+  solve_local_pyramid(G, ld, velocity, block, l);
+
+  const double most = block.mu * l[2];
+  for (int i = 3; i < block.size; ++i) {
+    const double* row = G + static_cast<long>(i) * ld;
+    double c = b[i];
+    for (int j = 0; j < block.size; ++j)
+      c += row[j] * l[j];
+    const double value = row[i] > 0 ? l[i] - c / row[i] : 0.0;
+    l[i] = std::clamp(value, -most, most);
+  }
+}
+
 /// A contact, with its velocities less what its own impulses do.
 void solve_contact(const ScaledProblem& p, const Block& block, double* lambda, double* c) {
   const int r = block.row;
@@ -161,8 +183,10 @@ void solve_contact(const ScaledProblem& p, const Block& block, double* lambda, d
   // Alone it has an exact solution, which all rows then feel.
   if (block.type == BlockType::cone)
     solve_local_cone(G, p.ld, b, block, l);
-  else
+  else if (block.size == 3)
     solve_local_pyramid(G, p.ld, b, block, l);
+  else
+    sweep_wide_pyramid(G, p.ld, b, lambda + r, block, l);
 
   for (int i = 0; i < block.size; ++i) {
     if (l[i] == lambda[r + i]) continue;
