@@ -147,7 +147,7 @@ MJCF = {
         (
             "`condim` 4, 6",
             "changed",
-            "torsional and rolling friction (condim 4 or 6) of 1 geoms or pairs: act in steps with contact 'ncp' alone",
+            "torsional and rolling friction (condim 4 or 6) of 1 geoms or pairs: act in steps with contact 'ncp' and 'lcp'",
             mjcf(geom=' condim="4"'),
         ),
         (

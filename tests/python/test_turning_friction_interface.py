@@ -67,8 +67,8 @@ def test_bad_values_are_refused_by_name(key, value):
 
 @pytest.mark.parametrize(
     "options",
-    [dict(contact="lcp"), dict(contact="penalty", contact_stiffness=1e4), dict(stepper="bdf1", contact_stiffness=1e4)],
-    ids=["lcp", "penalty", "bdf1"],
+    [dict(contact="penalty", contact_stiffness=1e4), dict(stepper="bdf1", contact_stiffness=1e4)],
+    ids=["penalty", "bdf1"],
 )
 def test_other_laws_do_not_know_it(options):
     """To the bit: contacts keep the three rows of their force."""

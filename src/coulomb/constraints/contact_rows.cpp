@@ -75,11 +75,11 @@ SpringRow normal_row(const RowContext& context, const Contact& contact, BodyRows
   return {.compliance = model.pair_compliance[contact.pair], .bias = rigid_bias(context, contact, b)};
 }
 
-/// Rows beyond sliding, where the pair has them and the law knows them: they need friction.
+/// Rows beyond sliding, where the pair has them: they need friction.
 void add_turning_rows(const Model& model, int pair, Block& block, BodyRows& b, ConstraintRows& rows) {
   const double torsional = model.pair_torsional_friction[pair];
   const double rolling = model.pair_rolling_friction[pair];
-  if ((torsional == 0 && rolling == 0) || block.type != BlockType::cone || block.mu == 0) return;
+  if ((torsional == 0 && rolling == 0) || block.mu == 0) return;
   b.torsion = torsional / block.mu;
   b.rolling = rolling / block.mu;
 

@@ -140,9 +140,19 @@ void fixed_spin(const RowState& state, const BodyRows& b, double* fixed) {
     axpy3(state.fixed[b.row + i] / b.turning_weight(i), b.axes[b.turning_axis(i)], fixed);
 }
 
+/// How a pyramid's frame spins about its normal, a covector on the twists of both bodies at the point; a cone's does not.
+void frame_spin(const Block& block, const BodyRows& b, const ContactMotion& motion, double* psi) {
+  std::fill_n(psi, 12, 0.0);
+  if (block.type != BlockType::pyramid) return;
+  for (int c = 0; c < 12; ++c) {
+    const double dn[3] = {motion.dnormal[0][c], motion.dnormal[1][c], motion.dnormal[2][c]};
+    psi[c] = contact_frame_spin(b.axes[2], dn);
+  }
+}
+
 /// Rows of a contact that turn.
-void turning_rows(const RowState& state, const BodyRows& b, const ContactMotion& motion, const Velocity& w,
-                  const Geometry& at, BodyRowDerivative& out) {
+void turning_rows(const RowState& state, const BodyRows& b, const ContactMotion& motion, const double* psi,
+                  const Velocity& w, const Geometry& at, BodyRowDerivative& out) {
   double spin[3];
   double fixed[3];
   sub3(w.twist_a + 3, w.twist_b + 3, spin);
@@ -156,10 +166,13 @@ void turning_rows(const RowState& state, const BodyRows& b, const ContactMotion&
     double by_normal[3];
     for (int j = 0; j < 3; ++j)
       by_normal[j] = weight * (axis == 2 ? spin[j] : -about_normal * b.axes[axis][j]);
+    double spun[3];
+    cross3(b.axes[2], b.axes[axis], spun);
+    const double by_spin = weight * dot3(spun, spin);
     double l[12];
     for (int c = 0; c < 12; ++c)
       l[c] = by_normal[0] * motion.dnormal[0][c] + by_normal[1] * motion.dnormal[1][c] +
-             by_normal[2] * motion.dnormal[2][c];
+             by_normal[2] * motion.dnormal[2][c] + by_spin * psi[c];
 
     // And the kinematics of the row.
     double e[6] = {0, 0, 0, 0, 0, 0};
@@ -309,9 +322,9 @@ COULOMB_SIMD void wrench_change(const BodyRows& b, const ContactMotion& motion, 
   }
 }
 
-/// The torque of the rows that turn, which turns with the normal: into the change of the wrenches.
-void add_torque_change(const BodyRows& b, const ContactMotion& motion, const double* lambda, const Geometry& at,
-                       PairWrenchDerivative& pair) {
+/// The torque of the rows that turn, which turns with the normal and spins with the frame: into the change of the wrenches.
+void add_torque_change(const BodyRows& b, const ContactMotion& motion, const double* psi, const double* lambda,
+                       const Geometry& at, PairWrenchDerivative& pair) {
   const double* n = b.axes[2];
   double m[3];
   double tangential[3];
@@ -319,6 +332,8 @@ void add_torque_change(const BodyRows& b, const ContactMotion& motion, const dou
   const double about_normal = dot3(m, n);
   copy3(m, tangential);
   axpy3(-about_normal, n, tangential);
+  double spun[3];
+  cross3(n, tangential, spun);
 
   // dm on the twists at the point, then about the references.
   double dm[3][12];
@@ -326,7 +341,7 @@ void add_torque_change(const BodyRows& b, const ContactMotion& motion, const dou
     const double dn[3] = {motion.dnormal[0][c], motion.dnormal[1][c], motion.dnormal[2][c]};
     const double along = dot3(tangential, dn);
     for (int i = 0; i < 3; ++i)
-      dm[i][c] = about_normal * dn[i] - along * n[i];
+      dm[i][c] = about_normal * dn[i] - along * n[i] + psi[c] * spun[i];
   }
   for (int i = 0; i < 3; ++i) {
     double by_a[6] = {0, 0, 0, 0, 0, 0};
@@ -353,16 +368,14 @@ void add_outer6(const double* x, const double* y, int column, Matrix6& to) {
 
 /// A pyramid's axes spin about the normal by psi = contact_frame_spin(n, dn), a covector on the two twists:
 ///   dc_1 += psi t2 . u,  dc_2 -= psi t1 . u,  df += psi (lambda_1 t2 - lambda_2 t1)
-void add_frame_spin(const BodyRows& b, const ContactMotion& motion, const Velocity& w, const Geometry& at,
-                    const double* lambda, const double* fixed, BodyRowDerivative& out, PairWrenchDerivative& pair) {
+void add_frame_spin(const Block& block, const BodyRows& b, const ContactMotion& motion, const Velocity& w,
+                    const Geometry& at, const double* lambda, const double* fixed, BodyRowDerivative& out,
+                    PairWrenchDerivative& pair) {
   // psi on either twist.
   double l[12];
   double psi_a[6] = {0, 0, 0, 0, 0, 0};
   double psi_b[6] = {0, 0, 0, 0, 0, 0};
-  for (int c = 0; c < 12; ++c) {
-    const double dn[3] = {motion.dnormal[0][c], motion.dnormal[1][c], motion.dnormal[2][c]};
-    l[c] = contact_frame_spin(b.axes[2], dn);
-  }
+  frame_spin(block, b, motion, l);
   add_point_covector(l, at.r_a, psi_a);
   add_point_covector(l + 6, at.r_b, psi_b);
 
@@ -473,10 +486,12 @@ void row_derivatives(const RowState& state, const std::vector<Contact>& contacts
       add6(change.on_b[1], pair.bb);
     }
     if (rows.blocks[b.block].type == BlockType::pyramid)
-      add_frame_spin(b, motion, at_plus, at, state.lambda, fixed, out.blocks[i], pair);
+      add_frame_spin(rows.blocks[b.block], b, motion, at_plus, at, state.lambda, fixed, out.blocks[i], pair);
     if (b.size == 3) continue;
-    turning_rows(state, b, motion, at_plus, at, out.blocks[i]);
-    add_torque_change(b, motion, state.lambda, at, pair);
+    double psi[12];
+    frame_spin(rows.blocks[b.block], b, motion, psi);
+    turning_rows(state, b, motion, psi, at_plus, at, out.blocks[i]);
+    add_torque_change(b, motion, psi, state.lambda, at, pair);
   }
 }
 

@@ -47,8 +47,12 @@ static void add_turned_rows(const ParameterContext& context, const BodyRows& b, 
   block_torque(b, context.lambda + b.row, m);
   const double about_normal = dot3(m, n);
   const double along = dot3(m, dn);  // dn is orthogonal to n
+  const bool spins = context.rows.blocks[b.block].type == BlockType::pyramid;
+  const double psi = spins ? contact_frame_spin(n, dn) : 0.0;
+  double spun[3];
+  cross3(n, m, spun);
   for (int i = 0; i < 3; ++i)
-    dm[i] = about_normal * dn[i] - along * n[i];
+    dm[i] = about_normal * dn[i] - along * n[i] + psi * spun[i];
   add_contact_torque(context, b, dm, out);
 
   // Row by row, with what does not turn with them.
@@ -60,7 +64,10 @@ static void add_turned_rows(const ParameterContext& context, const BodyRows& b, 
     axpy3(context.fixed[b.row + k] / b.turning_weight(k), b.axes[b.turning_axis(k)], spin);
   for (int k = 3; k < b.size; ++k) {
     const int axis = b.turning_axis(k);
-    const double turned = axis == 2 ? dot3(spin, dn) : -dot3(n, spin) * dot3(b.axes[axis], dn);
+    double across[3];
+    cross3(n, b.axes[axis], across);
+    const double turned =
+        (axis == 2 ? dot3(spin, dn) : -dot3(n, spin) * dot3(b.axes[axis], dn)) + psi * dot3(across, spin);
     out.rows.push_back({b.row + k, b.turning_weight(k) * turned});
   }
 }

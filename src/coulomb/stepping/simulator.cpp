@@ -12,6 +12,7 @@
 #include "coulomb/instruction_set.hpp"
 #include "coulomb/model/checks.hpp"
 #include "coulomb/model/scene/topology.hpp"
+#include "coulomb/solvers/friction_pyramid.hpp"
 #include "coulomb/stepping/contradictions.hpp"
 #include "coulomb/stepping/impacts/impact_report.hpp"
 #include "coulomb/stepping/mocap.hpp"
@@ -330,7 +331,8 @@ std::vector<ContactReport> Simulator::contacts() const {
     // How the contact was solved, and whether its geometry has a derivative.
     report.friction = m.pair_friction[c.pair];
     report.mode = r.solution.modes[b.block];
-    report.facet = r.solution.facets[b.block];
+    const int facet = r.solution.facets[b.block];
+    report.facet = facet < 0 ? -1 : parts_of(r.rows.blocks[b.block], facet).feature;
     report.margin = r.solution.margin[b.block];
     report.tie = report.margin < reported_tie;
     if (report.mode != Mode::separating) {

@@ -161,7 +161,7 @@ void report_unsupported(const MujocoFields& f, SceneParts& parts) {
   if (torsional > 0) {
     const std::string which = std::to_string(torsional) + " geoms or pairs";
     deviate("torsional and rolling friction (condim 4 or 6) of " + which +
-            ": act in steps with contact 'ncp' alone, in 'lcp' and 'penalty' they do not");
+            ": act in steps with contact 'ncp' and 'lcp', in 'penalty' they do not");
   }
 
   // How steps are taken; implicitfast is what they are by default.

@@ -59,14 +59,16 @@ void add_row_wrench(const BodyRows& b, int k, double p, double* f, double* torqu
 
 /// What the coefficient does at one sliding contact: p = lambda_N n, its force on the bodies, and its compliance.
 void add_friction_side(const ParameterContext& context, const BodyRows& b, RightHandSide& out) {
-  // The direction n of the friction: for a pyramid the point of the polygon's feature.
+  // The direction n of the friction, row by row: for a pyramid the point of its facet.
   double n[1 + max_tangents] = {};
   const Block& block = context.rows.blocks[b.block];
   if (block.type == BlockType::pyramid) {
     const int facet = context.facets[b.block];
     if (facet < 0) return;
-    for (int i = 0; i < 2; ++i)
-      n[i] = friction_polygon(block).point[facet][i];
+    double of_tangents[max_tangents];
+    pyramid_point(block, facet, of_tangents);
+    for (int k = 0; k < block.tangents(); ++k)
+      n[block.tangent(k) - block.row] = of_tangents[k];
   } else if (!friction_direction(context, b, n)) {
     return;
   }

@@ -173,6 +173,16 @@ void ForceOutputs::turn_torque_by_normal(const BodyRows& b, const double* c, dou
   const double along = dot3(n, c);
   for (int j = 0; j < 3; ++j)
     by_normal[j] += scale * (about_normal * c[j] - (m[j] - about_normal * n[j]) * along);
+  if (record_->rows.blocks[b.block].type != BlockType::pyramid) return;
+
+  // A pyramid's frame spins.
+  double spun[3];
+  cross3(n, m, spun);
+  for (int j = 0; j < 3; ++j) {
+    double dn[3] = {0, 0, 0};
+    dn[j] = 1;
+    by_normal[j] += scale * dot3(spun, c) * contact_frame_spin(n, dn);
+  }
 }
 
 /// The share of an actuator of a tendon or at a site in the force of a hinge or slide: its moment may turn with all of its dofs.
