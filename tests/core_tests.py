@@ -13,6 +13,7 @@ CORE = [
     "tests/analytic/test_sliding.py",
     "tests/analytic/test_spin.py",
     "tests/analytic/test_statics.py",
+    "tests/analytic/test_turning_friction.py",
     "tests/examples/test_documentation.py::test_python_runs_as_printed[control",
     "tests/examples/test_documentation.py::test_python_runs_as_printed[conventions",
     "tests/examples/test_documentation.py::test_python_runs_as_printed[glue",
