@@ -38,7 +38,11 @@ STATES = (
     frame_sensors()
     + '<velocimeter site="tip"/><gyro site="tip"/><framelinvel objtype="site" objname="tip" cutoff=".2"/>'
     + '<jointpos joint="shoulder"/><jointvel joint="shoulder"/><ballquat joint="wrist"/><ballangvel joint="wrist"/>'
-    + "".join(f'<subtreecom body="{b}"/><subtreelinvel body="{b}"/>' for b in ("base", "arm", "hand"))
+    + "".join(
+        f'<subtreecom body="{b}"/><subtreelinvel body="{b}"/><subtreeangmom body="{b}"/>'
+        for b in ("base", "arm", "hand")
+    )
+    + '<e_potential/><e_kinetic/><normal geom1="palm" geom2="floor" cutoff="9"/><fromto geom1="palm" geom2="floor" cutoff="9"/>'
     + "".join(f'<actuatorpos actuator="{a}"/><actuatorvel actuator="{a}"/>' for a in ("servo", "turn", "push"))
     + "".join(f'<jointlimitpos joint="{j}"/><jointlimitvel joint="{j}"/>' for j in ("shoulder", "wrist"))
 )
@@ -47,6 +51,7 @@ FORCES = '<touch site="sole"/><jointlimitfrc joint="shoulder"/><jointactuatorfrc
 )
 MOVING = {"mass", "com", "inertia", "joint_placement", "geometry_placement", "joint_limits"}
 MOVING |= {"gravity", "joint_stiffness", "armature"}  # of energies
+MOVING |= {"size"}  # of normals and segments
 KINDS = (
     "position orientation velocity angular_velocity joint_position joint_velocity subtree_com subtree_velocity sensor "
     "subtree_angular_momentum potential_energy kinetic_energy"
