@@ -104,6 +104,8 @@ struct ContactReport {
   Mode mode = Mode::separating;
   int facet =
       -1;  ///< "lcp", sliding: side (even, or odd if inscribed) or vertex, at the angle pi facet / sides from frame's t1
+  /// "lcp": the moment about the normal and those about the tangents: 1 or -1 where it is at its bound, 0 where it holds, or is none
+  int turning[3] = {0, 0, 0};
   bool tie = false;     ///< on the border of two modes: the gradient is that of the side reported in `mode`
   double margin = 0;    ///< distance to the border, relative to the problem's scale
   bool frozen = false;  ///< no local derivative of the geometry exists; the declared fall-back is used

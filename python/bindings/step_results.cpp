@@ -377,6 +377,11 @@ void bind_reports(nb::module_& module) {
               "contact='lcp', sliding: the side (even; odd if inscribed) or vertex of the friction polygon, at the "
               "angle pi "
               "facet / sides from the first tangent; else -1.")
+      .def_prop_ro(
+          "turning", [](const ContactReport& c) { return nb::make_tuple(c.turning[0], c.turning[1], c.turning[2]); },
+          nb::sig("def turning(self) -> tuple[int, int, int]"),
+          "contact='lcp', torsional and rolling friction, about the normal and the two tangents: 1 or -1 where the "
+          "moment is at its bound, 0 where it holds, or is none.")
       .def_ro("tie", &ContactReport::tie,
               "On the border of two modes: the gradient is that of the side reported in mode.")
       .def_ro("margin", &ContactReport::margin, "Distance to the border of the mode, relative to the problem's scale.")

@@ -87,7 +87,7 @@ class _Step:
         self.q1, self.v1 = sim.step(q, v, u, tau=tau)
 
     def signature(self):
-        return [(c.geometry_a, c.geometry_b, c.mode) for c in self.sim.contacts]
+        return _signature(self.sim)
 
     def size(self, name):
         sizes = {"q": self.model.nv, "v": self.model.nv, "u": self.model.nu, "tau": self.model.nv}
@@ -136,7 +136,7 @@ class _Step:
         q1, v1 = sim.step(self.q, self.v, self.u, tau=self.tau)
         if not sim.status.converged:
             return None, f"did not converge: {sim.status.reason}"
-        signature = [(c.geometry_a, c.geometry_b, c.mode) for c in sim.contacts]
+        signature = _signature(sim)
         return np.concatenate([self.model.difference(self.q1, q1), v1 - self.v1]), signature
 
     def __call__(self, name, index, size):
@@ -179,16 +179,19 @@ def _column(step, name, index, unit, h, base, noise, tolerance):
     return column / unit, error / unit, None
 
 
+def _signature(sim):
+    return [(c.geometry_a, c.geometry_b, c.mode, c.turning) for c in sim.contacts]
+
+
 def _difference(before, after):
     if len(before) != len(after):
         return f"{len(before)} contacts become {len(after)}"
     for a, b in zip(before, after):
         if a != b:
-            return (
-                f"{a[0]} on {a[1]}: {a[2]} becomes {b[2]}"
-                if a[:2] == b[:2]
-                else f"{a[0]} on {a[1]} becomes {b[0]} on {b[1]}"
-            )
+            if a[:2] != b[:2]:
+                return f"{a[0]} on {a[1]} becomes {b[0]} on {b[1]}"
+            first, then = (a[2], b[2]) if a[2] != b[2] else (f"turning {a[3]}", b[3])
+            return f"{a[0]} on {a[1]}: {first} becomes {then}"
     return "the same"
 
 

@@ -331,8 +331,12 @@ std::vector<ContactReport> Simulator::contacts() const {
     // How the contact was solved, and whether its geometry has a derivative.
     report.friction = m.pair_friction[c.pair];
     report.mode = r.solution.modes[b.block];
-    const int facet = r.solution.facets[b.block];
-    report.facet = facet < 0 ? -1 : parts_of(r.rows.blocks[b.block], facet).feature;
+    if (const int facet = r.solution.facets[b.block]; facet >= 0) {
+      const PyramidParts parts = parts_of(r.rows.blocks[b.block], facet);
+      report.facet = parts.feature;
+      for (int i = 3; i < b.size; ++i)
+        report.turning[(b.turning_axis(i) + 1) % 3] = parts.end[i - 3];
+    }
     report.margin = r.solution.margin[b.block];
     report.tie = report.margin < reported_tie;
     if (report.mode != Mode::separating) {
