@@ -8,12 +8,12 @@
 namespace coulomb {
 namespace {
 
-/// N s/m: less is as good as nothing, and has an inverse that is finite.
-constexpr double least_impedance = 1e-290;
+/// N/m, N s/m, kg of a tendon: less is as good as nothing, and this has an inverse that is finite.
+constexpr double least_of_tendon = 1e-280;
 
 /// h k + d + m/h: force per closing speed, of a gap that is closed.
 double impedance(const OneSidedSpring& spring, double timestep) {
-  return std::max(least_impedance, timestep * spring.stiffness + spring.dashpot + spring.inertia / timestep);
+  return timestep * spring.stiffness + spring.dashpot + spring.inertia / timestep;
 }
 
 /// y of the curve at the share x of the full depth, and dy/dx.
@@ -97,8 +97,14 @@ SpringRow spring_row(const OneSidedSpring& spring, double timestep, double phi, 
 bool has_range(const Tendon& tendon) { return tendon.spring_lower < tendon.spring_upper; }
 
 OneSidedSpring tendon_spring(const Tendon& tendon, bool both_signs) {
-  if (!has_range(tendon)) return {tendon.stiffness, tendon.damping, tendon.armature};
-  return both_signs ? OneSidedSpring{0, tendon.damping, tendon.armature} : OneSidedSpring{tendon.stiffness, 0};
+  const auto inverse_is_finite = [](double x) { return x > 0 ? std::max(x, least_of_tendon) : 0.0; };
+  const double stiffness = inverse_is_finite(tendon.stiffness);
+  const double damping = inverse_is_finite(tendon.damping);
+  const double armature = inverse_is_finite(tendon.armature);
+
+  // With a range the spring pushes or pulls; what damps and weighs is of both signs.
+  if (!has_range(tendon)) return {stiffness, damping, armature};
+  return both_signs ? OneSidedSpring{0, damping, armature} : OneSidedSpring{stiffness, 0};
 }
 
 double tendon_slope(const Tendon& tendon, BlockType type) {
