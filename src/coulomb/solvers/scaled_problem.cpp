@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include "coulomb/base/simd.hpp"
 #include "coulomb/linalg/dense.hpp"
@@ -73,32 +74,39 @@ void project_cone(const Block& block, double* p) {
 }
 
 /// ||l - P_K(l - v - [0, 0, mu ||v_T||])||. Differences first: without an impulse the speed of a slip, however large, cancels exactly.
-double cone_residual(const Block& block, const double* l, const double* v) {
-  const bool no_impulse = std::all_of(l, l + block.size, [](double x) { return x == 0; });
-  if (no_impulse && v[2] >= 0) return 0;  // open
+/// size: that of the block, which the compiler knows where it is three.
+template <class Size>
+double cone_residual(const Block& block, Size size, const double* l, const double* v) {
+  const bool no_force = l[0] == 0 && l[1] == 0 && l[2] == 0;
+  if (no_force && v[2] >= 0 && std::all_of(l + 3, l + size, [](double x) { return x == 0; })) return 0;  // open
   const double mu = block.mu;
-  const double speed = tangential_norm(block, v);
+  const double speed = tangential_norm(size, v);
   double p[1 + max_tangents];
-  for (int i = 0; i < block.size; ++i)
+  for (int i = 0; i < size; ++i)
     p[i] = l[i] - v[i];
   const double zn = p[2];
-  const double t = tangential_norm(block, p);
+  const double t = tangential_norm(size, p);
 
   // The projection of z, De Saxce's term taken from its normal part.
   p[2] = zn - mu * speed;
   if (p[2] < 0 || t > mu * p[2]) {
     const double normal = std::max(0.0, (zn + mu * (t - speed)) / (1 + mu * mu));
     const double tangent = t > 0 ? mu * normal / t : 0.0;
-    for (int i = 0; i < block.size; ++i)
+    for (int i = 0; i < size; ++i)
       p[i] *= tangent;
     p[2] = normal;
   }
 
   // How far it lies from the impulse.
   double sum = 0;
-  for (int i = 0; i < block.size; ++i)
+  for (int i = 0; i < size; ++i)
     sum += (l[i] - p[i]) * (l[i] - p[i]);
   return std::sqrt(sum);
+}
+
+double cone_residual(const Block& block, const double* l, const double* v) {
+  if (block.size == 3) return cone_residual(block, std::integral_constant<int, 3>(), l, v);
+  return cone_residual(block, block.size, l, v);
 }
 
 // Of the compliance beside the diagonal: joints that move nothing in the neutral pose have any.
@@ -364,10 +372,12 @@ BlockMode ScaledProblem::cone_mode(const Block& block, const double* l, const do
   BlockMode m;
   const double mu = block.mu;
   double z[1 + max_tangents];
-  for (int i = 0; i < block.size; ++i)
-    z[i] = l[i] - v[i];
-  const double zn = z[2];
+  const double zn = l[2] - v[2];
   if (!(zn > 0)) return m;
+  z[0] = l[0] - v[0];
+  z[1] = l[1] - v[1];
+  for (int i = 3; i < block.size; ++i)
+    z[i] = l[i] - v[i];
 
   // Inside the disc of its normal impulse it sticks.
   const double t = tangential_norm(block, z);

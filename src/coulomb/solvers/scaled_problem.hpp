@@ -98,18 +98,22 @@ class ScaledProblem {
 void project_cone(const Block& block, double* impulse);
 
 /// Length of the tangential part of a contact's rows (t1, t2, n, further tangents).
-inline double tangential_norm(const Block& block, const double* rows) {
+template <class Size>
+double tangential_norm(Size size, const double* rows) {
   double sum = rows[0] * rows[0] + rows[1] * rows[1];
-  for (int i = 3; i < block.size; ++i)
+  for (int i = 3; i < size; ++i)
     sum += rows[i] * rows[i];
   return std::sqrt(sum);
 }
+inline double tangential_norm(const Block& block, const double* rows) { return tangential_norm(block.size, rows); }
 
 /// out = the tangents of a contact's rows, divided by `length`.
 inline void tangential_direction(const Block& block, const double* rows, double length,
                                  std::array<double, max_tangents>& out) {
-  for (int k = 0; k < block.tangents(); ++k)
-    out[k] = rows[block.tangent(k) - block.row] / length;
+  out[0] = rows[0] / length;
+  out[1] = rows[1] / length;
+  for (int i = 3; i < block.size; ++i)
+    out[i - 1] = rows[i] / length;
 }
 
 }  // namespace coulomb

@@ -11,39 +11,55 @@
 namespace coulomb {
 namespace {
 
-// An unknown that is an impulse of its own row: the row's velocity is zero.
-void add_single(std::vector<ReducedRow>& rows, int& size, int row) {
+/// The next unknown, without its coefficients.
+ReducedRow& add_row(std::vector<ReducedRow>& rows, int& size, int row, int width, bool one_c, bool one_b) {
   ReducedRow& r = rows[size++];
-  r = ReducedRow{};
-  r.row = r.row_c = r.row_b = row;
+  r.row = row;
+  r.row_c = row;
+  r.row_b = row;
+  r.width = width;
+  r.one_c = one_c;
+  r.one_b = one_b;
+  r.q = 0;
+  r.damping = 1;
+  return r;
 }
+
+// An unknown that is an impulse of its own row: the row's velocity is zero.
+void add_single(std::vector<ReducedRow>& rows, int& size, int row) { add_row(rows, size, row, 3, true, true); }
 
 // The impulse along the normal takes the friction of sliding towards n with it; the normal velocity is zero.
 void add_normal(std::vector<ReducedRow>& rows, int& size, const Block& block, const BlockMode& m) {
-  ReducedRow& normal = rows[size++];
-  normal = ReducedRow{};
-  normal.row = block.row;
+  ReducedRow& normal = add_row(rows, size, block.row, block.size, false, true);
   normal.row_b = block.row + 2;
-  normal.one_c = false;
-  normal.width = block.size;
-  for (int k = 0; k < block.tangents(); ++k)
-    normal.c[block.tangent(k) - block.row] = block.mu * m.n[k];
+  normal.c[0] = block.mu * m.n[0];
+  normal.c[1] = block.mu * m.n[1];
   normal.c[2] = 1;
+  for (int i = 3; i < block.size; ++i)
+    normal.c[i] = block.mu * m.n[i - 1];
 }
 
 // The impulse across sticks: no velocity along this direction of the tangents.
 ReducedRow& add_across(std::vector<ReducedRow>& rows, int& size, const Block& block, const double* direction) {
-  ReducedRow& across = rows[size++];
-  across = ReducedRow{};
-  across.row = block.row;
-  across.width = block.size;
-  across.one_c = false;
-  across.one_b = false;
-  for (int k = 0; k < block.tangents(); ++k) {
-    const int i = block.tangent(k) - block.row;
-    across.c[i] = across.b[i] = direction[k];
-  }
+  ReducedRow& across = add_row(rows, size, block.row, block.size, false, false);
+  across.c[0] = across.b[0] = direction[0];
+  across.c[1] = across.b[1] = direction[1];
+  across.c[2] = across.b[2] = 0;
+  for (int i = 3; i < block.size; ++i)
+    across.c[i] = across.b[i] = direction[i - 1];
   return across;
+}
+
+/// Across a direction of sliding that turns.
+void add_turning(std::vector<ReducedRow>& rows, int& size, const Block& block, const BlockMode& m,
+                 const double* direction) {
+  ReducedRow& across = add_across(rows, size, block, direction);
+  across.b[0] = m.k * across.c[0];
+  across.b[1] = m.k * across.c[1];
+  for (int i = 3; i < block.size; ++i)
+    across.b[i] = m.k * across.c[i];
+  across.q = 1 - m.k;
+  across.damping = m.k;
 }
 
 void add_sliding(std::vector<ReducedRow>& rows, int& size, const Block& block, const BlockMode& m) {
@@ -51,15 +67,15 @@ void add_sliding(std::vector<ReducedRow>& rows, int& size, const Block& block, c
   add_normal(rows, size, block, m);
 
   // Across, the direction of sliding turns: k c_perp + (1 - k) lambda_perp = 0.
+  if (block.size == 3) {
+    const double direction[2] = {-m.n[1], m.n[0]};
+    add_turning(rows, size, block, m, direction);
+    return;
+  }
   double directions[max_tangents - 1][max_tangents];
   const int count = directions_across(block, m, directions);
-  for (int j = 0; j < count; ++j) {
-    ReducedRow& across = add_across(rows, size, block, directions[j]);
-    for (int i = 0; i < block.size; ++i)
-      across.b[i] = m.k * across.c[i];
-    across.q = 1 - m.k;
-    across.damping = m.k;
-  }
+  for (int j = 0; j < count; ++j)
+    add_turning(rows, size, block, m, directions[j]);
 }
 
 void add_sliding_pyramid(std::vector<ReducedRow>& rows, int& size, const Block& block, const BlockMode& m) {

@@ -24,7 +24,7 @@ struct ReducedRow {
   bool one_c = true, one_b = true;  ///< the coefficient on its own single row is 1: row_c, row_b
   int row_c = 0, row_b = 0;
   int width = 3;
-  double c[6] = {}, b[6] = {};
+  double c[6], b[6];          ///< where not one_c, one_b: `width` numbers
   double q = 0, damping = 1;  ///< factor of the proximal term
 };
 
@@ -83,8 +83,12 @@ class ReducedSystem {
     if (r.one_c) {
       lambda[r.row_c] += x;
     } else {
-      for (int i = 0; i < r.width; ++i)
-        lambda[r.row + i] += r.c[i] * x;
+      double* l = lambda + r.row;
+      l[0] += r.c[0] * x;
+      l[1] += r.c[1] * x;
+      l[2] += r.c[2] * x;
+      for (int i = 3; i < r.width; ++i)
+        l[i] += r.c[i] * x;
     }
   }
   /// a . values on the rows of an unknown.
