@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import itertools
 import multiprocessing
 import re
 import signal
@@ -162,16 +163,17 @@ def _run(model, compiled, steps, result, rng):
 
 
 def _load(path, is_mjcf, result):
-    """The model; of a URDF that needs it, with options. None: it is refused."""
-    urdf = {} if is_mjcf else {"ground": True, "floating_base": True}
-    for options in ({}, *(() if is_mjcf else OPTIONS)):
+    """The model; of a URDF floating, or fixed where its root has no mass, and with options if it needs them. None: it is refused."""
+    bases = [{}] if is_mjcf else [{"ground": True, "floating_base": True}, {"ground": True}]
+    for options, base in itertools.product(({}, *(() if is_mjcf else OPTIONS)), bases):
         try:
-            model = coulomb.load(str(path), **urdf, **options)
+            model = coulomb.load(str(path), **base, **options)
         except (ValueError, FileNotFoundError, ImportError) as error:
             result.refused = result.refused or str(error)
             continue
         if options:
-            result.option, result.refused = f"{', '.join(options)}: {result.refused}", ""
+            result.option = f"{', '.join(options)}: {result.refused}"
+        result.refused = ""
         return model
     return None
 
