@@ -15,6 +15,7 @@ from .decompose import Hulls, cut_mjcf, measure, read_file, threshold_of
 from .mjcf import path_text, root_of
 from .view.urdf_visuals import UrdfVisuals
 from .view.visuals import Part, attach
+from .xacro_files import expand, is_xacro
 
 
 class Scene(_core.Scene):
@@ -45,7 +46,7 @@ class Scene(_core.Scene):
         decompose: bool | float = False,
         **options: Any,
     ) -> _core.SceneElement:
-        """A robot from a URDF file (a path) or string.
+        """A robot from a URDF file (a path) or string; a file of xacro macros is expanded (extra ``xacro``).
 
         floating_base: bool. position (3,) m and quaternion (4,) w x y z: of the base, world. package_dirs: where ``package://`` is
         looked up. friction, restitution: unset means the partner's. compliance: m/(N s); springs: ``set_contact``.
@@ -54,7 +55,7 @@ class Scene(_core.Scene):
         N m s/rad (slides: N/m, N s/m), a number for all joints or a dict by joint; given alone they choose the kind. limit_stiffness,
         limit_dashpot: the same of the joint limits; unset: rigid.
         balance_inertia: an inertia that no rigid body can have (of some exporters) becomes the nearest one that one can, instead of an error.
-        link_density: kg/m³; links without ``<inertial>`` have mass and inertia of their collision shapes, as in MuJoCo with 1000; None: they have none.
+        link_density: kg/m³; links without ``<inertial>`` get the mass and inertia of their collision shapes (MuJoCo takes 1000); None: they stay massless.
         ignore_mimic: leave mimic joints independent instead of coupling them to their leaders by equalities. name: default is
         the robot's name in the file, made unique. Meshes become their convex hulls; decompose: those that are not convex become convex parts
         (``coulomb.decompose.convex_parts``; a number: its threshold). Links behind fixed joints are frames
@@ -64,6 +65,8 @@ class Scene(_core.Scene):
         if isinstance(package_dirs, (str, os.PathLike)):
             package_dirs = [package_dirs]
         text, folders = path_text("path", path), [os.fspath(d) for d in package_dirs]
+        if is_xacro(text):
+            text, folders = expand(text, folders)
         hulls = Hulls(threshold_of(decompose))
         element = self._add_urdf_with(hulls, text, package_dirs=folders, **options)
         self._list_hulls(hulls)
@@ -235,7 +238,7 @@ def load(
             raise ValueError(f"{text!r} was written by Model.save: it is loaded as it was built and takes no options")
         return saved
     root = root_of(text)
-    is_urdf = root == "robot" or text.lower().endswith(".urdf")
+    is_urdf = root == "robot" or text.lower().endswith((".urdf", ".xacro"))
     if not is_urdf and root != "mujoco":
         raise ValueError(f"path: the root of the document is <{root}>, expected <robot> (URDF) or <mujoco> (MJCF)")
     if is_urdf and soft:

@@ -1,6 +1,8 @@
-// Contact rows: three per contact, (t1, t2, n), n from B to A, then those of torsional and rolling friction, on the difference of angular
-// velocities: l_s n, and l_r t1, l_r t2, with the lengths l = coefficient / that of sliding, so that one cone has them all, (C19); bias of the normal row: restitution, else speculative or Baumgarte
+// Contact rows: three per contact, (t1, t2, n), n from B to A. Bias of the normal row: restitution, else speculative or Baumgarte
 // (docs/theory.md (S7), (S8)); of a soft contact its spring and dashpot (S9).
+//
+// Torsional and rolling friction add rows on the difference of angular velocities, l_s n, and l_r t1, l_r t2. Their lengths l are the
+// coefficients over that of sliding, so that one cone holds all of friction (C19).
 #include <algorithm>
 #include <cmath>
 

@@ -325,8 +325,8 @@ class Reader {
       std::string other_folder;
       const std::string path = find_mesh(mesh->filename, folders_, what, &other_folder);
       if (!other_folder.empty() && other_folders_.insert(other_folder).second)
-        deviations.push_back("'" + shortened(mesh->filename) + "' and others of its package are taken from '" +
-                             shortened(other_folder) + "', which has another name");
+        deviations.push_back("no package of '" + shortened(mesh->filename) + "' was found: its files are read from '" +
+                             shortened(other_folder) + "'");
       pieces_ = pieces_of(path, scale, what);
       shape.points = pieces_[0];
     } else {
@@ -401,7 +401,7 @@ bool complete(XMLElement& robot, const UrdfOptions& options, std::map<std::strin
   }
   if (!of_shapes.empty()) {
     const std::string more = of_shapes.size() > 1 ? " and " + std::to_string(of_shapes.size() - 1) + " more" : "";
-    deviations.push_back("mass and inertia of link '" + of_shapes[0] + "'" + more + ": of their collision shapes");
+    deviations.push_back("mass and inertia of link '" + of_shapes[0] + "'" + more + ": computed from collision shapes");
   }
   return changed || limits > 0;
 }

@@ -70,7 +70,7 @@ void check_inertial(const Element& inertial, const std::string& what, bool mass_
   }
   if (!mass) {
     if (mass_of_shapes) return;
-    checks::fail(what, "has no <mass>; link_density=1000 (kg/m^3) takes it of the link's collision shapes");
+    checks::fail(what, "has no <mass>; link_density=1000 (kg/m^3) computes it from the link's collision shapes");
   }
   if (!inertia) {
     checks::fail(what, "has no <inertia>");

@@ -73,9 +73,9 @@ void check_mass_matrix(const Model& m, const NeutralInertia& neutral) {
 
     const std::string joint = "joint '" + m.joint_names[m.dof_joint[d]] + "'";
     const std::string body = "body '" + m.body_names[m.dof_body[d]] + "'";
-    throw std::invalid_argument(
-        joint + " of " + body + ": mass or inertia that it moves is " + checks::text(pivot) +
-        "; a moving body needs positive mass and inertia (or armature; link_density gives links of a URDF that)");
+    throw std::invalid_argument(joint + " of " + body + ": mass or inertia that it moves is " + checks::text(pivot) +
+                                "; a moving body needs positive mass and inertia (or armature); for a URDF, "
+                                "link_density computes them from collision shapes");
   }
 }
 
