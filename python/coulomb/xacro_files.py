@@ -1,20 +1,25 @@
 """URDF that is written as xacro macros: expanded by the package ``xacro``, or refused by a message that names it."""
 
 import os
+import re
 
 from . import _core
 
 
 def is_xacro(path_or_xml):
-    """Is this a file or text with macros? A URDF that only kept the namespace has none."""
+    """Is this a file or text with macros? A URDF that xacro expanded has none, whatever its comments and its namespace recall."""
     if path_or_xml.lstrip().startswith("<"):
-        return "<xacro:" in path_or_xml
+        return _has_macros(path_or_xml)
     if path_or_xml.lower().endswith(".xacro"):
         return True
     if not os.path.isfile(path_or_xml):
         return False
     with open(path_or_xml, errors="replace") as file:
-        return "<xacro:" in file.read()
+        return _has_macros(file.read())
+
+
+def _has_macros(text):
+    return "<xacro:" in re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)
 
 
 def expand(path_or_xml, package_dirs):

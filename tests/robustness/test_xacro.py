@@ -59,7 +59,11 @@ def test_what_cannot_be_expanded_is_named(path):
         coulomb.load(path)
 
 
-def test_a_leftover_namespace_is_no_macro():
+def test_what_xacro_leaves_behind_is_no_macro(tmp_path):
     link = '<link name="a"><inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link>'
-    text = f'<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">{link}</robot>'
+    comment = '<!-- <xacro:include filename="r.xacro"/>\n-->'
+    text = f'<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">{comment}{link}</robot>'
     assert coulomb.load(text, floating_base=True).nv == 6
+    file = tmp_path / "r.urdf"
+    file.write_text(text)
+    assert coulomb.load(file, floating_base=True).nv == 6
