@@ -101,6 +101,61 @@ def test_nothing_passes_through_anything(first):
     assert split > BATCH / 2
 
 
+def rough_ground(seed):
+    """(model, q, v, height at x, y): a body thrown at a height field, or at a mesh of its triangles without any thickness."""
+    random = np.random.default_rng(seed)
+    scene = coulomb.Scene(gravity=(0, 0, -9.81))
+    material = {"restitution": random.choice([0.0, 0.5, 1.0]), "friction": random.choice([0.0, 0.3, 1.0])}
+    spacing, side = 0.2, 21
+    heights = random.uniform(0, 0.2, (side, side)) * random.choice([0.1, 0.5, 1])
+    if seed % 2:
+        scene.add_heightfield(heights, spacing, **material)
+    else:
+        places = (np.arange(side) - side // 2) * spacing
+        x, y = np.meshgrid(places, places)
+        first = (np.arange(side - 1)[:, None] * side + np.arange(side - 1)).ravel()
+        triangles = np.concatenate([first[:, None] + [0, 1, side + 1], first[:, None] + [0, side + 1, side]])
+        scene.add_triangle_mesh(np.stack([x, y, heights], -1).reshape(-1, 3), triangles, **material)
+    r = 10 ** random.uniform(-1.5, -0.7)
+    turn = random.normal(size=4)
+    where = {"density": 1000.0, "position": (*random.uniform(-0.5, 0.5, 2), 0.25 + 1.8 * r)}
+    add_body(scene, random, r, where | {"quaternion": turn / np.linalg.norm(turn)} | material)
+    model = scene.build()
+    q, v = model.neutral()
+    v[:3] = random.normal(size=3) * 10 ** random.uniform(-1, 1)
+    v[2] -= 10 ** random.uniform(0, 2)
+    v[3:] = random.normal(size=3) * 10 ** random.uniform(-1, 1.5)
+
+    # Over the triangles of a cell, where the field is cut along the same diagonal.
+    def height(x, y):
+        column, row = x / spacing + side // 2, y / spacing + side // 2
+        i, j = int(np.floor(row)), int(np.floor(column))
+        if not (0 <= i < side - 1 and 0 <= j < side - 1):
+            return -np.inf
+        return heights[i : i + 2, j : j + 2].min()
+
+    return model, q, v, height
+
+
+@pytest.mark.parametrize("first", range(0, SCENES // 5, BATCH))
+def test_nothing_passes_through_rough_ground(first):
+    split = 0
+    for seed in range(first, first + BATCH):
+        model, q, v, height = rough_ground(seed)
+        sim = coulomb.Simulator(model, timestep=0.01, continuous_collision=True, penetration_tolerance=TOLERANCE)
+        probe = coulomb.Simulator(model, timestep=1e-9)
+        assert depth(probe, q) == 0
+        for step in range(20):
+            q, v = sim.step(q, v)
+            where = f"seed {seed}, step {step}: {sim.status.reason}"
+            assert np.isfinite(q).all() and np.isfinite(v).all(), where
+            assert depth(probe, q) <= TOLERANCE, where
+            x, y, z = centres_of_mass(model, q)[0]
+            assert z > height(x, y), where
+            split += len(sim.impacts) > 0
+    assert split > BATCH / 2
+
+
 def test_a_plain_step_would_pass():
     """The test above can fail: without continuous collision the same bodies leave the room."""
     left = 0

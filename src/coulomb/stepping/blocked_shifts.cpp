@@ -9,6 +9,7 @@
 
 #include "coulomb/base/small_math.hpp"
 #include "coulomb/collision/continuous/signed_distance.hpp"
+#include "coulomb/collision/continuous/triangle_shape.hpp"
 #include "coulomb/collision/shape.hpp"
 #include "coulomb/dynamics.hpp"
 
@@ -124,22 +125,7 @@ struct Column {
 class BlockingTriangles {
  public:
   BlockingTriangles(const Shape& a, const Shape& surface, const double direction[3], int pair)
-      : a_(a), surface_(surface), direction_(direction), pair_(pair), column_(a, direction) {
-    // Two faces, back to back.
-    mesh_.vertices.resize(9);
-    mesh_.face_start = {0, 3, 6};
-    mesh_.face_vertices = {0, 1, 2, 0, 2, 1};
-    mesh_.face_normals.resize(6);
-    mesh_.face_offsets.resize(2);
-    mesh_.neighbour_start = {0, 2, 4, 6};
-    mesh_.neighbours = {1, 2, 0, 2, 0, 1};
-    mesh_.face_neighbour = {1, 1, 1, 0, 0, 0};
-    mesh_.vertex_face_start = {0, 2, 4, 6};
-    mesh_.vertex_faces = {0, 1, 0, 1, 0, 1};
-    triangle_.type = ShapeType::mesh;
-    triangle_.mesh = &mesh_;
-    triangle_.size = surface.size;
-  }
+      : a_(a), surface_(surface), direction_(direction), pair_(pair), column_(a, direction) {}
 
   void append_to(std::vector<BlockedShift>& out) {
     const TriangleSurface& s = *surface_.surface;
@@ -147,13 +133,12 @@ class BlockingTriangles {
     std::vector<BlockedShift> others;
     std::vector<double> undersides;
     for (int t = 0; t < s.num_triangles(); ++t) {
-      if (!place(t)) continue;
-      double normal[3];
-      rotate(surface_.rotation, &s.normals[3 * t], normal);
-      const double slope = dot3(normal, direction_);
+      triangle_.place(surface_, t);
+      if (!column_.meets(triangle_.corners())) continue;
+      const double slope = dot3(triangle_.normal(), direction_);
       std::vector<BlockedShift>& to = slope > most_lean ? along : others;
       const std::size_t before = to.size();
-      block_convex(a_, triangle_, direction_, pair_, to);
+      block_convex(a_, triangle_.shape(), direction_, pair_, to);
       if (slope < -most_lean && to.size() > before) undersides.push_back(to.back().low);
     }
 
@@ -169,41 +154,12 @@ class BlockingTriangles {
   }
 
  private:
-  /// Makes triangle t the shape to look at; false if it is beside the column.
-  bool place(int t) {
-    const TriangleSurface& s = *surface_.surface;
-    for (int k = 0; k < 3; ++k) {
-      double* corner = &mesh_.vertices[3 * k];
-      rotate(surface_.rotation, &s.vertices[3 * s.triangles[3 * t + k]], corner);
-      add3(corner, surface_.position, corner);
-    }
-    if (!column_.meets(mesh_.vertices.data())) return false;
-
-    // Its plane, from both sides.
-    rotate(surface_.rotation, &s.normals[3 * t], mesh_.face_normals.data());
-    reverse(mesh_.face_normals.data(), mesh_.face_normals.data() + 3);
-    mesh_.face_offsets[0] = dot3(mesh_.face_normals.data(), mesh_.vertices.data());
-    mesh_.face_offsets[1] = -mesh_.face_offsets[0];
-
-    // Its box, which is what its bounding sphere is found by.
-    for (int i = 0; i < 3; ++i) {
-      const double x[3] = {mesh_.vertices[i], mesh_.vertices[3 + i], mesh_.vertices[6 + i]};
-      const double low = std::min({x[0], x[1], x[2]});
-      const double high = std::max({x[0], x[1], x[2]});
-      mesh_.aabb_center[i] = 0.5 * (low + high);
-      mesh_.aabb_half[i] = 0.5 * (high - low);
-      mesh_.center[i] = (x[0] + x[1] + x[2]) / 3;
-    }
-    return true;
-  }
-
   const Shape& a_;
   const Shape& surface_;
   const double* direction_;
   int pair_;
   Column column_;
-  ConvexMesh mesh_;
-  Shape triangle_;
+  TriangleShape triangle_;
 };
 
 }  // namespace

@@ -137,11 +137,6 @@ void check_stepper(const Model& model, const SimulatorOptions& o, const StepOpti
              tendon.name +
              "', whose armature it does not know: expected stepper \"semi_implicit\" and contact \"ncp\"");
 
-  for (int g = 0; g < model.num_geometries; ++g)
-    if (options.impacts.enabled && model.geometry_type[g] == ShapeType::surface)
-      refuse("continuous_collision: got true, expected false with geometry '" + model.geometry_names[g] +
-             "': steps are not split at impacts on height fields and triangle meshes");
-
   // Gradients.
   if (stepper.has_gradient(options.gradient.mode)) return;
   if (options.impacts.enabled) {

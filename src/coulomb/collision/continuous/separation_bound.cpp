@@ -266,4 +266,29 @@ SafeAdvance safe_advance(const MovingShape& a, const MovingShape& b, const Signe
   // A step much shorter than the witness' own asks for another normal.
   return {low, low < cut_share * at_best};
 }
+
+double longest_advance(const MovingShape& a, const MovingShape& b, const SignedDistance& now, double threshold,
+                       double horizon, const double turn[3]) {
+  SafeAdvance best = safe_advance(a, b, now, threshold, horizon);
+  const bool half_space = a.shape.type == ShapeType::half_space || b.shape.type == ShapeType::half_space;
+  if (half_space) return best.time;
+  const double* n = now.normal;
+  const auto try_turn = [&](const double* rate) {
+    if (!best.cut || norm3(rate) == 0) return;
+    double across[3];
+    copy3(rate, across);
+    axpy3(-dot3(n, rate), n, across);
+    const SafeAdvance other = safe_advance(a, b, now, threshold, horizon, across);
+    if (other.time > best.time) best = other;
+  };
+
+  try_turn(turn);
+  for (const MovingShape* shape : {&a, &b}) {
+    if (shape->angular_speed == 0) continue;
+    double rate[3];
+    cross3(shape->angular, n, rate);
+    try_turn(rate);
+  }
+  return best.time;
+}
 }  // namespace coulomb

@@ -54,4 +54,9 @@ struct SafeAdvance {
 SafeAdvance safe_advance(const MovingShape& a, const MovingShape& b, const SignedDistance& now, double threshold,
                          double horizon, const double* turn = nullptr);
 
+/// The same, where edges or faces that turn cut it short also along a normal that turns: at the given rate, across it, or with one of the
+/// shapes.
+double longest_advance(const MovingShape& a, const MovingShape& b, const SignedDistance& now, double threshold,
+                       double horizon, const double turn[3]);
+
 }  // namespace coulomb

@@ -37,39 +37,11 @@ int mixed(int point, int triangle) {
   return static_cast<int>((x ^ x >> 15) & 0x0FFFFFFFu);
 }
 
-/// The shape's box in its frame of reference, wider by `margin` on every side.
-Box box_of(const Shape& a, double margin) {
-  Box out;
-  for (int i = 0; i < 3; ++i) {
-    double d[3] = {0, 0, 0};
-    double p[3];
-    int hint = -1;
-    d[i] = 1;
-    shape_support(a, d, p, hint);
-    out.high[i] = p[i] + margin;
-    d[i] = -1;
-    hint = -1;
-    shape_support(a, d, p, hint);
-    out.low[i] = p[i] - margin;
-  }
-  return out;
-}
-
 /// Does a plane with this normal through x have the surface's point y in front of it?
 bool rises(const double* normal, const double* x, const double* y) {
   double arm[3];
   sub3(y, x, arm);
   return dot3(normal, arm) > cone_sine * norm3(arm);
-}
-
-/// A frame whose third axis is the direction.
-void set_axes(const double* direction, double* rotation) {
-  double axes[3][3];
-  copy3(direction, axes[2]);
-  contact_frame(axes[2], axes[0], axes[1]);
-  for (int i = 0; i < 3; ++i)
-    for (int k = 0; k < 3; ++k)
-      rotation[3 * i + k] = axes[k][i];
 }
 
 constexpr CollisionOptions stateless{.stateless = true, .frozen_cache = true};
@@ -121,7 +93,7 @@ class SurfaceCollider {
     Shape plane;
     plane.type = ShapeType::half_space;
     copy3(corner(s_, plane_, 0), plane.position);
-    set_axes(&s_.normals[3 * plane_], plane.rotation);
+    set_third_axis(&s_.normals[3 * plane_], plane.rotation);
     CollisionCache::Pair cache;
     CollidePair collide = collide_half_space_mesh;
     switch (a_.type) {
@@ -312,7 +284,7 @@ class SurfaceCollider {
       along[i] /= length;
       segment.position[i] = 0.5 * (first[i] + second[i]);
     }
-    set_axes(along, segment.rotation);
+    set_third_axis(along, segment.rotation);
     CollisionCache::Pair cache;
     Contact touched[max_contacts_per_pair];
     const int count = collide_convex(a_, segment, margin_, stateless, cache, touched);
@@ -442,18 +414,7 @@ void place_contact(const Shape& b, Contact& c) {
 
 int collide_convex_surface(const Shape& a, const Shape& b, double margin, const CollisionOptions&,
                            CollisionCache::Pair&, Contact* out) {
-  // A in the frame of B.
-  Shape local = a;
-  double apart[3];
-  sub3(a.position, b.position, apart);
-  rotate_transposed(b.rotation, apart, local.position);
-  for (int k = 0; k < 3; ++k) {
-    double axis[3];
-    shape_axis(a, k, axis);
-    rotate_transposed(b.rotation, axis, axis);
-    for (int i = 0; i < 3; ++i)
-      local.rotation[3 * i + k] = axis[i];
-  }
+  const Shape local = in_frame_of(a, b);
   SurfaceCollider collider(local, *b.surface, margin);
   const int count = collider.collide(out);
   for (int k = 0; k < count; ++k)

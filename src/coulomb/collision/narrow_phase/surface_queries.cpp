@@ -3,6 +3,8 @@
 
 #include <cmath>
 
+#include "coulomb/collision/narrow_phase/primitives_common.hpp"
+
 namespace coulomb {
 namespace surface {
 namespace {
@@ -43,6 +45,47 @@ void nearest_on_triangle(const TriangleSurface& s, int t, const double* x, const
 }
 
 }  // namespace
+
+Box box_of(const Shape& a, double margin) {
+  Box out;
+  for (int i = 0; i < 3; ++i) {
+    double d[3] = {0, 0, 0};
+    double p[3];
+    int hint = -1;
+    d[i] = 1;
+    shape_support(a, d, p, hint);
+    out.high[i] = p[i] + margin;
+    d[i] = -1;
+    hint = -1;
+    shape_support(a, d, p, hint);
+    out.low[i] = p[i] - margin;
+  }
+  return out;
+}
+
+Shape in_frame_of(const Shape& a, const Shape& b) {
+  Shape out = a;
+  double apart[3];
+  sub3(a.position, b.position, apart);
+  rotate_transposed(b.rotation, apart, out.position);
+  for (int k = 0; k < 3; ++k) {
+    double axis[3];
+    shape_axis(a, k, axis);
+    rotate_transposed(b.rotation, axis, axis);
+    for (int i = 0; i < 3; ++i)
+      out.rotation[3 * i + k] = axis[i];
+  }
+  return out;
+}
+
+void set_third_axis(const double* direction, double* rotation) {
+  double axes[3][3];
+  copy3(direction, axes[2]);
+  contact_frame(axes[2], axes[0], axes[1]);
+  for (int i = 0; i < 3; ++i)
+    for (int k = 0; k < 3; ++k)
+      rotation[3 * i + k] = axes[k][i];
+}
 
 bool is_over(const TriangleSurface& s, int t, const double* x) {
   for (int k = 0; k < 3; ++k) {

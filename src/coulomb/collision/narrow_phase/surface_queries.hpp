@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "coulomb/base/small_math.hpp"
+#include "coulomb/collision/shape.hpp"
 #include "coulomb/model.hpp"
 
 namespace coulomb {
@@ -52,6 +53,15 @@ struct Box {
     return true;
   }
 };
+
+/// A shape's box in its frame of reference, wider by `margin` on every side.
+Box box_of(const Shape& a, double margin);
+
+/// A as the frame of B sees it.
+Shape in_frame_of(const Shape& a, const Shape& b);
+
+/// The shape's third axis becomes the direction.
+void set_third_axis(const double* direction, double* rotation);
 
 /// Visits the triangles whose boxes meet `box` until `visit` returns false; not those below nodes that `skip` names.
 template <class Visit, class Skip>

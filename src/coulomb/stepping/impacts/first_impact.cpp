@@ -25,42 +25,15 @@ double grazing_speed(const MovingShape& a, const MovingShape& b, double rounding
   return std::max(grazing_share * relative_speed_bound(a, b, 0), 2 * std::sqrt(2 * acceleration * rounding));
 }
 
-/// (I10) along the normal, and where edges or faces that turn cut that short along a normal that turns: as it did since it was last
-/// seen, or with one of the shapes.
-double longest_advance(const PairDistance& e, double threshold, double rest, PairTrack& track) {
-  const MovingShape& a = *e.a;
-  const MovingShape& b = *e.b;
+/// The rate at which the normal turned since the pair was last seen.
+void seen_turn(const PairDistance& e, PairTrack& track, double* rate) {
   const double* n = e.now.normal;
-  SafeAdvance best = safe_advance(a, b, e.now, threshold, rest);
-  if (has_half_space(a, b)) return best.time;
-
-  // A rate at which the normal turns, across it.
-  const auto try_turn = [&](double* n_rate) {
-    axpy3(-dot3(n, n_rate), n, n_rate);
-    const SafeAdvance other = safe_advance(a, b, e.now, threshold, rest, n_rate);
-    if (other.time > best.time) best = other;
-  };
-
-  // As the normal did since it was last seen.
-  if (best.cut && track.seen && track.time > track.seen_at) {
-    double seen_rate[3];
-    for (int i = 0; i < 3; ++i)
-      seen_rate[i] = (n[i] - track.seen_normal[i]) / (track.time - track.seen_at);
-    try_turn(seen_rate);
-  }
-
-  // As one of the shapes does.
-  for (const MovingShape* shape : {&a, &b}) {
-    if (!best.cut || shape->angular_speed == 0) continue;
-    double shape_rate[3];
-    cross3(shape->angular, n, shape_rate);
-    try_turn(shape_rate);
-  }
-
+  const bool known = track.seen && track.time > track.seen_at;
+  for (int i = 0; i < 3; ++i)
+    rate[i] = known ? (n[i] - track.seen_normal[i]) / (track.time - track.seen_at) : 0.0;
   track.seen = true;
   track.seen_at = track.time;
   copy3(n, track.seen_normal);
-  return best.time;
 }
 
 }  // namespace
@@ -75,9 +48,10 @@ void measure(const MovingShape& a, const MovingShape& b, PairDistance& e) {
   double size = 0;
   for (const MovingShape* m : {&a, &b}) {
     size += norm3(m->origin) + norm3(m->shape.position);
-    if (m->shape.type != ShapeType::half_space) {
+    if (m->shape.type == ShapeType::surface)
+      size += norm3(m == &a ? e.now.point_a : e.now.point_b);
+    else if (m->shape.type != ShapeType::half_space)
       size += m->reach + core_radius(m->shape);
-    }
   }
   e.guard = 4 * std::numeric_limits<double>::epsilon() * size;
 }
@@ -122,7 +96,7 @@ void ImpactSearch::Workspace::evaluate(const Model& model, const MotionPath& pat
 }
 
 /// Moves the track's time on; false: it is at its threshold.
-bool ImpactSearch::Workspace::advance(const MotionPath& path, const PairDistance& e, PairTrack& track) const {
+bool ImpactSearch::Workspace::advance(const MotionPath& path, const PairDistance& e, PairTrack& track) {
   const double distance = e.now.distance;
   if (track.held && distance > track.lift) {
     track.held = false;
@@ -133,14 +107,19 @@ bool ImpactSearch::Workspace::advance(const MotionPath& path, const PairDistance
   if (!(room > 0.5 * e.guard)) return false;
 
   // By the bound (I10), or by that of the speed where this leads further.
-  double step = longest_advance(e, track.threshold + 0.5 * e.guard, rest, track);
+  const bool of_surface = has_surface(*e.a, *e.b);
+  const double least = track.threshold + 0.5 * e.guard;
+  double turn[3];
+  seen_turn(e, track, turn);
+  double step = of_surface ? surface.time(*e.a, *e.b, distance, least, rest, turn)
+                           : longest_advance(*e.a, *e.b, e.now, least, rest, turn);
   const double fastest = relative_speed_bound(*e.a, *e.b, rest);
   step = std::max(step, fastest * rest > room ? room / fastest : rest);
 
   // What is held is seen when it lifts off, unless it stays up then.
   if (track.held && e.closing < 0) {
     const double high = 1.5 * (track.lift - distance) / -e.closing;
-    if (high < rest && !(separation_bound(*e.a, *e.b, e.now, rest) >= 0)) {
+    if (high < rest && (of_surface || !(separation_bound(*e.a, *e.b, e.now, rest) >= 0))) {
       step = std::min(step, high);
     }
   }

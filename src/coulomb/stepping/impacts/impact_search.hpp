@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "coulomb/collision/continuous/separation_bound.hpp"
+#include "coulomb/collision/continuous/surface_advance.hpp"
 #include "coulomb/collision/continuous/swept_filter.hpp"
 #include "coulomb/dynamics/body_motion.hpp"
 #include "coulomb/stepping/impacts/first_impact.hpp"
@@ -72,6 +73,7 @@ struct ImpactSearch::Workspace {
   std::vector<PairTrack> tracks;
   std::vector<std::pair<double, int>> queue;  ///< heap: safe until, index into tracks (in the order of pairs)
   MovingShape shape_a, shape_b;               ///< of the evaluation
+  SurfaceAdvance surface;
   int evaluations = 0;
   int followed = 0;  ///< without those of the start, which depend on `axes`
 
@@ -88,7 +90,7 @@ struct ImpactSearch::Workspace {
   PairTrack track_from_start(const Model& model, int pair) const;
   void place(const Model& model, int g, const BodyMotion& motion, const MotionBounds& bounds, MovingShape& out) const;
   void evaluate(const Model& model, const MotionPath& path, const PairTrack& track, int top, PairDistance& out);
-  bool advance(const MotionPath& path, const PairDistance& e, PairTrack& track) const;
+  bool advance(const MotionPath& path, const PairDistance& e, PairTrack& track);
   void report(const Model& model, const MotionPath& path, const PairTrack& track, Impact& impact);
 };
 

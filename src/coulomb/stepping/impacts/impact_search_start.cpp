@@ -51,7 +51,7 @@ const Contact* take_deepest(int pair, const Contact*& contact, const Contact* en
 
 /// Is a body of the pair held along a normal that parts this pair as well?
 bool parted_as_held(const Model& model, int pair, const PairDistance& e, const ImpactStart& start) {
-  if (!start.all_held || has_half_space(*e.a, *e.b)) return false;
+  if (!start.all_held || has_half_space(*e.a, *e.b) || has_surface(*e.a, *e.b)) return false;
   const int body_a = model.geometry_body[model.pair_a[pair]];
   const int body_b = model.geometry_body[model.pair_b[pair]];
   return std::any_of(start.contacts, start.contacts + start.num_contacts, [&](const Contact& held) {
@@ -198,6 +198,7 @@ bool ImpactSearch::Workspace::apart_at_start(const Model& model, int pair, doubl
                                              const StartGeometry& b) {
   if (!straight_paths_meet(a, b, model.pair_a[pair], model.pair_b[pair], duration)) return true;
   const double travel = duration * relative_speed_bound(a.moving, b.moving, duration);
+  if (has_surface(a.moving, b.moving)) return !SurfaceAdvance::is_near(a.moving.shape, b.moving.shape, travel);
   return is_farther(a.moving.shape, b.moving.shape, travel * (1 + 1e-12), &axes[3 * pair]);
 }
 
@@ -209,7 +210,7 @@ bool ImpactSearch::Workspace::measure_start(const Model& model, const ImpactOpti
 
   // A manifold's normal may separate less than the best one.
   const bool half_space = has_half_space(a.moving, b.moving);
-  bool known = contact && !half_space;
+  bool known = contact && !half_space && !has_surface(a.moving, b.moving);
   if (known) {
     e.now.distance = separation_along(a.moving.shape, b.moving.shape, contact->normal);
     known = e.now.distance >= contact->distance - 1e-3 * options.tolerance;
