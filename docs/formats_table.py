@@ -15,7 +15,7 @@ without a consequence for the motion; **refused**, by an error that names the el
 [formats_table.py](formats_table.py) writes this page; a test loads an example of every row.
 
 MJCF is compiled by MuJoCo: includes, defaults, frames, composites and replicates are resolved before Coulomb sees them.
-`softness="file"` reads `solref`, `solimp` and margins of contacts and joint limits as well
+`softness="file"` reads `solref`, `solimp` and margins as well
 ([softness](conventions.md#the-softness-of-mjcf-files)).
 """
 

@@ -62,6 +62,7 @@ struct Softness {
   double least_time = 0;  ///< s: of the time constant, twice the file's time step (refsafe)
   /// 1/kg: of the geometry's body or of the joint, which R is in proportion to; 0: that of the model in its neutral pose
   double mobility = 0;
+  double angular_mobility = 0;  ///< 1/(kg m^2): the same of a weld's rotation
 };
 
 /// The same of a geometry, with what its contacts need besides.
@@ -83,6 +84,14 @@ struct SpringCurve {
   double full_depth = 1;  ///< m or rad, > 0
   double midpoint = 0.5;  ///< share of the full depth where the pieces meet
   double power = 2;       ///< >= 1
+};
+
+/// The law of a soft equality, limit of a tendon or dry friction, at full depth; dry friction has no stiffness.
+struct RowSpring {
+  double stiffness = 0;  ///< N/m or N m/rad
+  double dashpot = 0;    ///< N s/m or N m s/rad
+  SpringCurve curve;
+  bool acts() const { return curve.inertia > 0; }  ///< else the row is rigid
 };
 
 /// The spring of a pair by itself, at full depth.
@@ -226,6 +235,12 @@ struct Tendon {
   double dry_friction = 0;  ///< N
   double armature = 0;      ///< kg: inertia that moves with the length; none around obstacles
 
+  /// How soft the limits and the dry friction are: as a file says it, and in a Model.
+  std::optional<Softness> limit_softness;
+  std::optional<Softness> friction_softness;
+  RowSpring limit_spring;
+  RowSpring friction_spring;
+
   /// Within which bounds the sum of the forces of its actuators stays: beyond, all of them shrink alike. Zero lies within.
   bool force_limited = false;
   std::array<double, 2> force_range{0, 0};
@@ -328,6 +343,11 @@ struct Equality {
   double ref_a = 0;
   double ref_b = 0;
   bool active = true;
+
+  /// How soft it is: as a file says it, and in a Model.
+  std::optional<Softness> softness;
+  RowSpring spring;
+  double angular_share = 0;  ///< m^2: what a weld's rotation has of the spring
 };
 
 struct Keyframe {
@@ -446,9 +466,10 @@ struct Model {
   std::vector<int> dof_path;  ///< packed rows: for dof d the dofs on its root path, itself last
   std::vector<int> dof_row;   ///< nv + 1: start of row d in packed rows (row length dof_depth[d] + 1)
 
-  std::vector<double> dof_damping;       ///< N s/m or N m s/rad
-  std::vector<double> dof_armature;      ///< kg or kg m^2
-  std::vector<double> dof_dry_friction;  ///< N or N m
+  std::vector<double> dof_damping;             ///< N s/m or N m s/rad
+  std::vector<double> dof_armature;            ///< kg or kg m^2
+  std::vector<double> dof_dry_friction;        ///< N or N m
+  std::vector<RowSpring> dof_friction_spring;  ///< how it creeps; none: it holds
 
   // geometries
   std::vector<std::string> geometry_names;

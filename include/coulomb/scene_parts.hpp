@@ -59,6 +59,7 @@ struct JointPart {
   std::array<double, 6> damping{};
   std::array<double, 6> armature{};
   std::array<double, 6> dry_friction{};
+  std::optional<Softness> friction_softness;
 };
 
 struct GeometryPart {

@@ -19,9 +19,9 @@ _INTEGERS = """
     sensor_objtype sensor_objid sensor_reftype sensor_refid sensor_intprm
 """.split()
 _REALS = """
-    qpos0 qpos_spring body_pos body_quat body_mass body_ipos body_iquat body_inertia body_gravcomp
+    qpos0 qpos_spring body_pos body_quat body_mass body_ipos body_iquat body_inertia body_gravcomp body_invweight0
     jnt_pos jnt_axis jnt_range jnt_stiffness jnt_stiffnesspoly jnt_springyield jnt_actfrcrange jnt_margin jnt_solref jnt_solimp
-    dof_damping dof_dampingpoly dof_armature dof_frictionloss dof_solref dof_solimp
+    dof_damping dof_dampingpoly dof_armature dof_frictionloss dof_solref dof_solimp dof_invweight0
     geom_pos geom_quat geom_size geom_friction geom_margin geom_gap geom_solmix geom_solref geom_solimp geom_surfacevel geom_adhesion geom_fluid
     hfield_size hfield_data mesh_vert pair_friction pair_margin pair_gap pair_solref pair_solimp pair_adhesion
     actuator_dynprm actuator_actrange actuator_gear actuator_gainprm actuator_biasprm actuator_ctrlrange actuator_forcerange actuator_delay
@@ -30,6 +30,7 @@ _REALS = """
     sensor_cutoff sensor_delay sensor_interval
     tendon_stiffness tendon_stiffnesspoly tendon_damping tendon_dampingpoly tendon_frictionloss tendon_armature
     tendon_range tendon_actfrcrange tendon_margin tendon_lengthspring tendon_length0 tendon_solref_lim tendon_solimp_lim wrap_prm
+    tendon_solref_fri tendon_solimp_fri tendon_invweight0
     key_qpos key_qvel key_ctrl
 """.split()
 _COUNTS = """

@@ -1,6 +1,7 @@
 """softness="file": where it is given, what it refuses, what stays in the lists, and what models and scenes keep of it."""
 
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -75,18 +76,44 @@ def test_what_is_read_leaves_the_lists():
     assert "softness of contact friction: what sticks does not creep" in soft.deviations
 
 
-def test_what_stays_rigid_is_told():
-    text = """<mujoco><worldbody><body name="a"><joint name="j" frictionloss="1" axis="0 1 0"/><geom size=".1" pos="0 0 .3"/>
-      <body><joint name="k" axis="0 1 0"/><geom size=".1" pos="0 0 .6"/></body></body></worldbody>
-      <equality><joint joint1="j" joint2="k"/></equality>
-      <tendon><fixed range="-1 1"><joint joint="j" coef="1"/><joint joint="k" coef="1"/></fixed></tendon></mujoco>"""
-    lines = coulomb.load(text, softness="file").deviations
-    for start in (
-        "1 equalities: they stay rigid",
-        "1 tendon limits: they stay rigid",
-        "1 friction losses: dry friction is exact",
+EVERYTHING = """<mujoco><worldbody><body name="a"><joint name="j" frictionloss="1" axis="0 1 0"/><geom size=".1" pos="0 0 .3"/>
+  <body name="b"><joint name="k" axis="0 1 0"/><geom size=".1" pos="0 0 .6"/></body></body></worldbody>
+  <equality><joint name="e" joint1="j" joint2="k" active="{active}"/><weld name="w" body1="b" torquescale=".5" active="{active}"/></equality>
+  <tendon><fixed name="t" range="-1 1" margin=".1" frictionloss="{loss}"><joint joint="j" coef="1"/><joint joint="k" coef="1"/></fixed>
+  </tendon></mujoco>"""
+
+
+def test_what_is_soft_is_in_no_list():
+    model = coulomb.load(EVERYTHING.format(active="true", loss=1), softness="file")
+    assert model.deviations == ["softness of contact friction: what sticks does not creep"]
+    values = model.parameters()
+    for name in ("equality_{}/e", "equality_{}/w", "tendon_limit_{}/t"):
+        assert all(values[name.format(number)].value[0] > 0 for number in ("stiffness", "dashpot", "inertia"))
+    for name in ("joint_friction_{}/j", "tendon_friction_{}/t"):
+        assert all(values[name.format(number)].value[0] > 0 for number in ("dashpot", "inertia"))
+    np.testing.assert_allclose(values["tendon_limits/t"].value, [-0.9, 0.9])
+    rigid = coulomb.load(EVERYTHING.format(active="true", loss=1))
+    assert not any(name.startswith("equality_") for name in rigid.parameters())
+    assert any("torquescale" in line for line in rigid.deviations)
+
+
+def test_numbers_of_equalities_may_change():
+    model = coulomb.load(EVERYTHING.format(active="true", loss=1), softness="file")
+    stiffer = model.with_parameters({"equality_stiffness/e": [1e9]})
+    assert stiffer.parameters()["equality_stiffness/e"].value[0] == 1e9
+    for name, wrong in (
+        ("equality_stiffness/e", 0.0),
+        ("equality_inertia/w", -1.0),
+        ("joint_friction_dashpot/j", -1.0),
     ):
-        assert f"solref and solimp of {start}" in lines
+        with pytest.raises(ValueError, match=name):
+            model.with_parameters({name: [wrong]})
+
+
+def test_a_margin_that_leaves_no_room():
+    text = EVERYTHING.format(active="true", loss=1).replace('margin=".1"', 'margin="1.5"')
+    with pytest.raises(ValueError, match="tendon 't'.*margin 1.5 leaves no room"):
+        coulomb.load(text, softness="file")
 
 
 def test_margins_move_limits():
@@ -123,11 +150,38 @@ def test_steppers_of_another_law_refuse(options):
         coulomb.Simulator(coulomb.load(limits, softness="file"), **options)
 
 
-def test_saved_models_and_scenes_keep_it():
-    model = load(softness="file")
+@pytest.mark.parametrize("options", [{"contact": "penalty"}, {"stepper": "bdf1"}])
+@pytest.mark.parametrize(
+    ("what", "removed"),
+    [
+        ("equality 'e'", ()),
+        ("limits of tendon 't'", ("equality",)),
+        ("dry friction of tendon 't'", ("equality", ' range="-1 1"')),
+        ("dry friction of joint 'j'", ("equality", "tendon")),
+    ],
+)
+def test_steppers_of_another_law_name_what_is_soft(what, removed, options):
+    text = EVERYTHING.format(active="true", loss=1)
+    for word in removed:
+        text = re.sub(rf"<{word}>.*</{word}>", "", text, flags=re.DOTALL) if word.isalpha() else text.replace(word, "")
+    with pytest.raises(ValueError, match=f"softness.*{what}"):
+        coulomb.Simulator(coulomb.load(text, softness="file"), **options)
+
+
+def test_split_steps_name_what_is_soft():
+    text = re.sub("<tendon>.*</tendon>", "", EVERYTHING.format(active="true", loss=1), flags=re.DOTALL)
+    for what in ("equality 'e'", "dry friction of joint 'j'"):
+        with pytest.raises(ValueError, match=f"softness.*{what}"):
+            coulomb.Simulator(coulomb.load(text, softness="file"), continuous_collision=True)
+        text = re.sub("<equality>.*</equality>", "", text, flags=re.DOTALL)
+
+
+@pytest.mark.parametrize("text", [TEXT, EVERYTHING.format(active="true", loss=1)], ids=["contacts", "equalities"])
+def test_saved_models_and_scenes_keep_it(text):
+    model = coulomb.load(text, softness="file")
     other = pickle.loads(pickle.dumps(model))
     scene = coulomb.Scene()
-    scene.add_mjcf(TEXT, softness="file")
+    scene.add_mjcf(text, softness="file")
     built = pickle.loads(pickle.dumps(scene)).build()
     q, v = model.neutral()
     v = v - 0.1

@@ -19,7 +19,7 @@ namespace coulomb {
 
 /// To be raised whenever a struct that is archived gains, loses or changes a member. A member that an older format lacks and that may have
 /// its default is read under `if (archive.format() >= ...)`; formats before the oldest are refused.
-inline constexpr std::uint32_t archive_format = 10;
+inline constexpr std::uint32_t archive_format = 11;
 inline constexpr std::uint32_t oldest_archive_format = 3;
 
 /// payload with a head that names it: kind is "model", "memory", ...

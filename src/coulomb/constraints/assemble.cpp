@@ -61,13 +61,8 @@ void add_block(const Model& model, const DynamicsWorkspace& dynamics, const Body
     double r[3];
     relative_point(model, dynamics, body, sign > 0 ? b.point_a : b.point_b, r);
     for (int i = 0; i < b.size; ++i) {
-      double e[6] = {0, 0, 0, 0, 0, 0};
-      if (i < 3) {
-        copy3(b.axes[i], e);
-        cross3(r, e, e + 3);
-      } else {
-        b.angular_row(i, e + 3);
-      }
+      double e[6];
+      b.covector(i, r, e);
       for (double& x : e)
         x *= sign;
       add_path_row(e, twist_rows, w.path_ld, path, place.data + std::size_t(i) * place.ld);

@@ -21,6 +21,7 @@ void ConstraintRows::clear() {
   weight.clear();
   bias_slopes.clear();
   turning.clear();
+  soft_blocks.clear();
   num_rows = num_blocks = 0;
 }
 
@@ -201,22 +202,31 @@ double normal_velocity(const Model& model, const DynamicsWorkspace& dynamics, co
   return dot3(c.normal, velocity);
 }
 
+double row_velocity(const Model& model, const DynamicsWorkspace& dynamics, const double* link_twist, const BodyRows& b,
+                    int i) {
+  double sum = 0;
+  for (const double sign : {1.0, -1.0}) {
+    const int body = sign > 0 ? b.body_a : b.body_b;
+    double r[3];
+    double e[6];
+    relative_point(model, dynamics, body, sign > 0 ? b.point_a : b.point_b, r);
+    b.covector(i, r, e);
+    sum += sign * dot6(body_link_twist(model, link_twist, body), e);
+  }
+  return sum;
+}
+
 void add_body_row(const Model& model, const DynamicsWorkspace& dynamics, const BodyRows& b, int i, double* J) {
   for (const double sign : {1.0, -1.0}) {
     const int body = sign > 0 ? b.body_a : b.body_b;
     const int last = model.body_last_dof[body];
     if (last < 0) continue;
     double r[3];
-    double e[6] = {0, 0, 0, 0, 0, 0};
+    double e[6];
     relative_point(model, dynamics, body, sign > 0 ? b.point_a : b.point_b, r);
 
     // The row as a covector on the twist, along the body's root path.
-    if (i < 3) {
-      copy3(b.axes[i], e);
-      cross3(r, e, e + 3);
-    } else {
-      b.angular_row(i, e + 3);
-    }
+    b.covector(i, r, e);
     const int* path = model.dof_path.data() + model.dof_row[last];
     for (int k = 0; k <= model.dof_depth[last]; ++k)
       J[path[k]] += sign * dot6(dynamics.columns.data() + 8 * path[k], e);

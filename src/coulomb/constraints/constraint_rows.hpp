@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "coulomb/base/small_math.hpp"
 #include "coulomb/constraints/constraint_options.hpp"
 #include "coulomb/solvers/constraint_problem.hpp"
 
@@ -51,8 +52,10 @@ struct BodyRows {
   double torsion = 0;       ///< m: contact: weight of the row about the normal; 0: there is none
   double rolling = 0;       ///< m: of the two rows about the tangents, the last ones
   double dbias_dphi = 0;    ///< normal row (contact) or every row (equality): bias change per change of position error
-  double restitution =
-      0;  ///< active coefficient e of the normal row; 0 when it does not bounce, negative where a mass moves along
+  /// Share of their velocity before the step that biases have: of a contact's normal row that bounces its coefficient e, of rows that a
+  /// mass moves along with (of a soft equality: of all) negative; else 0.
+  double restitution = 0;
+  int soft = -1;        ///< equality: index into soft_blocks; -1: it is rigid
   double approach = 0;  ///< of a spring: velocity of the normal row before the step
   /// Equality, linear and angular rows: unit direction of an error that goes at the largest speed whatever its size; else zero. The bias
   /// changes with the error across it alone.
@@ -60,6 +63,20 @@ struct BodyRows {
   double bias_slope[2] = {0, 0};       ///< equality: dbias_dphi of its linear and of its angular rows
   double phi[6] = {0, 0, 0, 0, 0, 0};  ///< position error of the rows (contact: distance in phi[2])
   double rotation_error[9];            ///< weld: R_a R_b^T of the two frames, row major
+
+  /// The rows whose bias has a share of their velocity before the step: first_kept() up to end_kept().
+  int first_kept() const { return contact < 0 ? 0 : 2; }
+  int end_kept() const { return restitution == 0 ? first_kept() : contact < 0 ? size : 3; }
+  /// Row i as a covector on the twist of a body about its reference, of which it acts at r.
+  void covector(int i, const double* r, double* out) const {
+    if (i >= 3) {
+      out[0] = out[1] = out[2] = 0;
+      return angular_row(i, out + 3);
+    }
+    for (int k = 0; k < 3; ++k)
+      out[k] = axes[i][k];
+    cross3(r, axes[i], out + 3);
+  }
 
   /// Of a contact's row i >= 3: which of the axes it turns about, and its weight.
   int turning_axis(int i) const { return torsion > 0 ? (i == 3 ? 2 : i - 4) : i - 3; }
@@ -110,6 +127,12 @@ struct DofRow {
   double bend = 0;      ///< of a tendon with an armature: the rate of the row's rate at constant v
 };
 
+/// An equality of bodies that is soft: its numbers depend on the size of its error.
+struct SoftBlock {
+  double error = 0;                      ///< m: of a weld, with the turn's sine of half the angle times torque_scale
+  double slope[6] = {0, 0, 0, 0, 0, 0};  ///< after the solution, by row: how R lambda + beta changes with it
+};
+
 /// All rows of a step, written by the functions at the end of this file, law by law.
 struct ConstraintRows {
   std::vector<BodyRows> body_rows;
@@ -121,6 +144,7 @@ struct ConstraintRows {
   std::vector<double> weight;       ///< per row: ConstraintProblem::W
   std::vector<double> bias_slopes;  ///< of rows on dofs: num by q, beside dbias_dphi, then num by v
   std::vector<double> turning;      ///< of rows on dofs: num x num each, d coefficient_i / dq_(dof j)
+  std::vector<SoftBlock> soft_blocks;
   int num_rows = 0;
   int num_blocks = 0;
   void clear();
@@ -169,6 +193,10 @@ void contact_velocity(const Model& model, const DynamicsWorkspace& dynamics, con
 /// Its part along the normal: how fast the gap opens.
 double normal_velocity(const Model& model, const DynamicsWorkspace& dynamics, const double* link_twist,
                        const Contact& c);
+
+/// The velocity of row i of a block on bodies.
+double row_velocity(const Model& model, const DynamicsWorkspace& dynamics, const double* link_twist, const BodyRows& b,
+                    int i);
 
 /// J (nv) += row i of a block on bodies.
 void add_body_row(const Model& model, const DynamicsWorkspace& dynamics, const BodyRows& b, int i, double* J);

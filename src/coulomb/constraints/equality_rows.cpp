@@ -8,6 +8,8 @@
 #include "coulomb/base/small_math.hpp"
 #include "coulomb/constraints/constraint_keys.hpp"
 #include "coulomb/constraints/constraint_rows.hpp"
+#include "coulomb/constraints/joint_limits.hpp"
+#include "coulomb/constraints/one_sided_spring.hpp"
 #include "coulomb/dynamics/dynamics.hpp"
 #include "coulomb/dynamics/tendon_state.hpp"
 #include "coulomb/model.hpp"
@@ -72,6 +74,34 @@ bool set_bias(const RowContext& context, int first, BodyRows& b, ConstraintRows&
   return corner;
 }
 
+/// The size of an equality's error as MuJoCo's impedance sees it: of a weld with the sine of half the angle.
+double error_of(const BodyRows& b) {
+  double square = dot3(b.phi, b.phi);
+  if (b.size == 6) {
+    const double trace = b.rotation_error[0] + b.rotation_error[4] + b.rotation_error[8];
+    square += b.torque_scale * b.torque_scale * std::max(0.0, 0.25 * (3 - trace));
+  }
+  return std::sqrt(square);
+}
+
+/// R and beta of all rows, whose velocities before the step their masses keep.
+void soften(const RowContext& context, const EqualitySprings& springs, double error, BodyRows& b,
+            ConstraintRows& rows) {
+  b.soft = int(rows.soft_blocks.size());
+  rows.soft_blocks.push_back({.error = error});
+  rows.compliance.resize(b.row, 0.0);
+  for (int i = 0; i < b.size; ++i) {
+    const double approach = row_velocity(context.model, context.dynamics, context.twist, b, i);
+    const SpringRow law = two_sided_row(springs.of_row(i), context.options.timestep, b.phi[i], approach);
+    rows.bias.push_back(law.bias.value);
+    rows.compliance.push_back(law.compliance);
+
+    // Stiffness, dashpot and mass of a weld's rotation have the ratios of its translation's.
+    b.restitution = law.bounce;
+    b.bias_slope[i / 3] = law.bias.slope;
+  }
+}
+
 /// connect and weld
 void add_bodies(const RowContext& context, int index, ConstraintRows& rows) {
   const Equality& equality = context.model.equalities[index];
@@ -95,11 +125,15 @@ void add_bodies(const RowContext& context, int index, ConstraintRows& rows) {
     set_rotation_error(context.dynamics, equality, b);
   }
 
-  // A share of it goes in every step.
+  // A share of it goes in every step, or the spring pulls.
   b.dbias_dphi = context.options.baumgarte / context.options.timestep;
   bool corner = false;
-  for (int first = 0; first < b.size; first += 3)
-    corner = set_bias(context, first, b, rows) || corner;
+  const double error = equality.spring.acts() ? error_of(b) : 0;
+  if (const auto springs = equality_springs(context.model, index, error))
+    soften(context, *springs, error, b, rows);
+  else
+    for (int first = 0; first < b.size; first += 3)
+      corner = set_bias(context, first, b, rows) || corner;
   for (int i = 0; i < b.size; ++i)
     rows.weight.push_back(context.model.equality_weight[2 * index + (i < 3 ? 0 : 1)]);
   add_block(b.row, b.size, index, rows);
@@ -125,25 +159,41 @@ PolynomialAt evaluate(const std::array<double, 5>& coefficients, double x) {
   return p;
 }
 
+/// Of a rigid row: a share of the error goes in every step, no faster than violated limits go.
+Bias rigid_bias(const ConstraintOptions& options, double phi) {
+  Bias out;
+  out.slope = options.baumgarte / options.timestep;
+  out.value = out.slope * phi;
+  const double excess = std::abs(out.value) - options.max_correction_speed;
+  out.corner = out.slope > 0 && std::abs(excess) <= corner_width * out.slope;
+  if (excess > 0) {
+    out.value = std::copysign(options.max_correction_speed, out.value);
+    out.slope = 0;
+  }
+  return out;
+}
+
 /// A row on joints with its error, whose block is known from step to step by its index.
 void add_scalar_row(const RowContext& context, int index, DofRow row, ConstraintRows& rows) {
   row.row = rows.num_rows;
   row.block = rows.num_blocks;
 
-  // A share of the error goes in every step, no faster than violated limits go.
-  row.dbias_dphi = context.options.baumgarte / context.options.timestep;
-  double bias = row.dbias_dphi * row.phi;
-  const double fastest = context.options.max_correction_speed;
-  const double excess = std::abs(bias) - fastest;
-  const bool corner = row.dbias_dphi > 0 && std::abs(excess) <= corner_width * row.dbias_dphi;
-  if (excess > 0) {
-    bias = std::copysign(fastest, bias);
-    row.dbias_dphi = 0;
+  const RowSpring& spring = context.model.equalities[index].spring;
+  SpringRow law;
+  if (spring.acts()) {
+    row.approach = rate_of(row, context.v);
+    law = two_sided_row(at_depth(spring, std::abs(row.phi)), context.options.timestep, row.phi, row.approach);
+    rows.compliance.resize(row.row, 0.0);
+    rows.compliance.push_back(law.compliance);
+  } else {
+    law.bias = rigid_bias(context.options, row.phi);
   }
-  rows.bias.push_back(bias);
+  row.dbias_dphi = law.bias.slope;
+  row.bounce = law.bounce;
+  rows.bias.push_back(law.bias.value);
   rows.weight.push_back(context.model.equality_weight[2 * index]);
   add_block(row.row, 1, index, rows);
-  rows.blocks.back().corner = corner;
+  rows.blocks.back().corner = law.bias.corner;
   rows.dof_rows.push_back(row);
 }
 

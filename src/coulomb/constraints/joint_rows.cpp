@@ -22,12 +22,25 @@ bool within_reach(const RowContext& context, double phi, double rate, double fre
 
 /// R and beta of a limit: those of its spring, or rigid.
 SpringRow limit_law(const RowContext& context, DofRow& row) {
+  std::optional<OneSidedSpring> spring;
   if (row.tendon < 0)
-    if (const auto spring = limit_spring(context.model, context.model.dof_joint[row.dof[0]], row.phi)) {
-      row.approach = rate_of(row, context.v);
-      return spring_row(*spring, context.options.timestep, row.phi, row.approach);
-    }
-  return {.bias = one_sided_bias(context.options, row.phi)};
+    spring = limit_spring(context.model, context.model.dof_joint[row.dof[0]], row.phi);
+  else if (const RowSpring& law = context.model.tendons[row.tendon].limit_spring; law.acts())
+    spring = at_depth(law, -row.phi);
+  if (!spring) return {.bias = one_sided_bias(context.options, row.phi)};
+  row.approach = rate_of(row, context.v);
+  const SpringRow law = spring_row(*spring, context.options.timestep, row.phi, row.approach);
+  row.bounce = law.bounce;
+  return law;
+}
+
+/// R and beta of dry friction: none, or those of its creep.
+SpringRow friction_law(const RowContext& context, const RowSpring& law, DofRow& row) {
+  if (!law.acts()) return {};
+  row.approach = rate_of(row, context.v);
+  const SpringRow creep = two_sided_row(at_depth(law, 0), context.options.timestep, 0, row.approach);
+  row.bounce = creep.bounce;
+  return creep;
 }
 
 /// A block of one row. bound: of a box, N s.
@@ -61,7 +74,6 @@ double joint_weight(const Model& model, const DofRow& row) {
 void push_limit(const RowContext& context, DofRow row, std::uint64_t key, ConstraintRows& rows) {
   const double weight = row.tendon < 0 ? joint_weight(context.model, row) : context.model.tendons[row.tendon].weight;
   const SpringRow law = limit_law(context, row);
-  row.bounce = law.bounce;
   push_row(row, BlockType::limit, 0, law, weight, key, rows);
 }
 
@@ -174,9 +186,12 @@ void add_tendon_spring_rows(const RowContext& context, ConstraintRows& rows) {
     }
 
     // ... and dry friction.
-    if (tendon.dry_friction > 0)
-      push(false, tendon_row(state, false, 0), BlockType::box, h * tendon.dry_friction, {},
+    if (tendon.dry_friction > 0) {
+      DofRow row = tendon_row(state, false, 0);
+      const SpringRow law = friction_law(context, tendon.friction_spring, row);
+      push(false, row, BlockType::box, h * tendon.dry_friction, law,
            constraint_key(ConstraintKind::tendon_friction, std::uint64_t(t)));
+    }
   }
 }
 
@@ -192,7 +207,8 @@ void add_dry_friction_rows(const RowContext& context, ConstraintRows& rows) {
     row.coefficient[0] = 1;
 
     // The impulse is at most that of the friction over the step.
-    push_row(row, BlockType::box, context.options.timestep * model.dof_dry_friction[d], {}, model.dof_weight[d],
+    const SpringRow law = friction_law(context, model.dof_friction_spring[d], row);
+    push_row(row, BlockType::box, context.options.timestep * model.dof_dry_friction[d], law, model.dof_weight[d],
              constraint_key(ConstraintKind::dry_friction, std::uint64_t(d)), rows);
   }
 }

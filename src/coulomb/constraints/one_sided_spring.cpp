@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "coulomb/constraints/constraint_keys.hpp"
 #include "coulomb/model.hpp"
 
 namespace coulomb {
@@ -67,11 +68,58 @@ std::optional<OneSidedSpring> limit_spring(const Model& model, int joint, double
                         model.joint_limit_dashpot[joint] * shape.others, curve.inertia * shape.others};
 }
 
-std::optional<OneSidedSpring> limit_spring(const Model& model, const DofRow& row, const Block& block) {
-  if (row.spring >= 0 && block.type != BlockType::box)
-    return tendon_spring(model.tendons[row.spring], block.type == BlockType::equality);
-  if (block.type != BlockType::limit || row.tendon >= 0) return std::nullopt;
-  return limit_spring(model, model.dof_joint[row.dof[0]], row.phi);
+OneSidedSpring at_depth(const RowSpring& law, double depth) {
+  const SpringShape shape = spring_shape(law.curve, -depth);
+  return {law.stiffness * shape.stiffness, law.dashpot * shape.others, law.curve.inertia * shape.others};
+}
+
+std::optional<EqualitySprings> equality_springs(const Model& model, int equality, double error) {
+  const Equality& e = model.equalities[equality];
+  if (!e.spring.acts()) return std::nullopt;
+  const OneSidedSpring linear = at_depth(e.spring, error);
+  const double share = e.angular_share;
+  return EqualitySprings{
+      linear, {share * linear.stiffness, share * linear.dashpot, share * linear.inertia}, &e.spring.curve};
+}
+
+std::optional<EqualitySprings> equality_springs(const Model& model, const ConstraintRows& rows, const BodyRows& b) {
+  if (b.soft < 0) return std::nullopt;
+  return equality_springs(model, int(index_of(rows.keys[b.block])), rows.soft_blocks[b.soft].error);
+}
+
+namespace {
+
+/// A soft row whose error has either sign.
+std::optional<RowLaw> two_sided_law(const RowSpring& law, double phi) {
+  if (!law.acts()) return std::nullopt;
+  return RowLaw{at_depth(law, std::abs(phi)), &law.curve, true, phi > 0 ? -1.0 : 1.0};
+}
+
+std::optional<RowLaw> limit_law(const Model& model, const DofRow& row) {
+  if (row.tendon >= 0) {
+    const RowSpring& law = model.tendons[row.tendon].limit_spring;
+    if (!law.acts()) return std::nullopt;
+    return RowLaw{at_depth(law, -row.phi), &law.curve};
+  }
+  const int joint = model.dof_joint[row.dof[0]];
+  const auto spring = limit_spring(model, joint, row.phi);
+  if (!spring) return std::nullopt;
+  return RowLaw{*spring, &model.joint_limit_curve[joint]};
+}
+
+}  // namespace
+
+std::optional<RowLaw> row_law(const Model& model, const ConstraintRows& rows, const DofRow& row) {
+  switch (const std::uint64_t key = rows.keys[row.block]; kind_of(key)) {
+    case ConstraintKind::equality: return two_sided_law(model.equalities[index_of(key)].spring, row.phi);
+    case ConstraintKind::limit: return limit_law(model, row);
+    case ConstraintKind::dry_friction: return two_sided_law(model.dof_friction_spring[index_of(key)], 0);
+    case ConstraintKind::tendon_friction: return two_sided_law(model.tendons[row.spring].friction_spring, 0);
+    case ConstraintKind::tendon_spring: break;
+    case ConstraintKind::contact: return std::nullopt;
+  }
+  const bool both_signs = rows.blocks[row.block].type == BlockType::equality;
+  return RowLaw{tendon_spring(model.tendons[row.spring], both_signs), nullptr, both_signs};
 }
 
 SpringRow spring_row(const OneSidedSpring& spring, double timestep, double phi, double approach) {
@@ -153,13 +201,15 @@ double spring_side(const OneSidedSpring& spring, const SpringState& state, const
   return compliance_side + bias_side + kept * (state.approach - h * state.bend) + m * state.bend * dh;
 }
 
-double curve_side(const SpringCurve& curve, const OneSidedSpring& spring, const SpringState& state) {
-  const SpringShape shape = spring_shape(curve, state.phi);
+double curve_side(const SpringCurve& curve, const OneSidedSpring& spring, const SpringState& state, double gap,
+                  bool both_signs) {
+  const SpringShape shape = spring_shape(curve, gap);
   if (shape.others_slope == 0) return 0;
   const double stiffness = spring.stiffness / shape.stiffness * shape.stiffness_slope;
   const double others = shape.others_slope / shape.others;
   return spring_side(spring, state,
-                     {.stiffness = stiffness, .dashpot = spring.dashpot * others, .inertia = spring.inertia * others});
+                     {.stiffness = stiffness, .dashpot = spring.dashpot * others, .inertia = spring.inertia * others},
+                     both_signs);
 }
 
 }  // namespace coulomb

@@ -1,6 +1,6 @@
-// A soft contact or joint limit as a row of the constraint problem, docs/theory.md (S9): a spring and a dashpot, whose force is evaluated
-// at the end of the step, k times the depth plus d times the closing velocity, and never pulls. Springs of MJCF files have a mass besides,
-// which moves with the surface, and numbers that depend on the depth (SpringCurve).
+// A soft contact or limit as a row of the constraint problem, docs/theory.md (S9): a spring and a dashpot, whose force is evaluated
+// at the end of the step, k times the depth plus d times the closing velocity, and never pulls; those of equalities and tendons do, too.
+// Springs of MJCF files have a mass besides, which moves with the surface, and numbers that depend on the depth (SpringCurve).
 #pragma once
 
 #include <optional>
@@ -11,6 +11,7 @@ namespace coulomb {
 
 struct Model;
 struct PairPenalty;
+struct RowSpring;
 struct SpringCurve;
 struct Tendon;
 
@@ -35,8 +36,29 @@ std::optional<OneSidedSpring> contact_spring(const PairPenalty& pair, double phi
 /// Of a joint's limits, likewise. None: they are rigid.
 std::optional<OneSidedSpring> limit_spring(const Model& model, int joint, double phi);
 
-/// Of the joint whose limit the row is, or of the tendon whose spring it is; limits of tendons are rigid.
-std::optional<OneSidedSpring> limit_spring(const Model& model, const DofRow& row, const Block& block);
+/// Of a row at this depth, of an equality's at an error of this size.
+OneSidedSpring at_depth(const RowSpring& law, double depth);
+
+/// Of an equality of bodies: of its rows of translation and of rotation, at the size of its error. None: it is rigid.
+struct EqualitySprings {
+  OneSidedSpring linear;
+  OneSidedSpring angular;
+  const SpringCurve* curve = nullptr;
+  const OneSidedSpring& of_row(int i) const { return i < 3 ? linear : angular; }
+};
+std::optional<EqualitySprings> equality_springs(const Model& model, int equality, double error);
+/// The same of a block's rows.
+std::optional<EqualitySprings> equality_springs(const Model& model, const ConstraintRows& rows, const BodyRows& b);
+
+/// What is soft about a row on joints: a limit, an equality, a tendon's spring or dry friction that creeps. None: it is rigid.
+struct RowLaw {
+  OneSidedSpring spring;
+  const SpringCurve* curve = nullptr;  ///< how its numbers depend on the error; null: they do not
+  bool both_signs = false;
+  double depth_sign =
+      1;  ///< of d gap / d phi, where the gap is that of the curve: phi of a limit, -|phi| of an equality
+};
+std::optional<RowLaw> row_law(const Model& model, const ConstraintRows& rows, const DofRow& row);
 
 /// What of a tendon's spring and damper a row has: both of them where it acts for either sign, else the spring alone.
 OneSidedSpring tendon_spring(const Tendon& tendon, bool both_signs);
@@ -79,7 +101,8 @@ struct SpringState {
 /// s of the row: the change of R lambda_N + beta at fixed gap, velocity and impulse.
 double spring_side(const OneSidedSpring& spring, const SpringState& state, const SpringChange& change,
                    bool both_signs = false);
-/// The same per gap, by the numbers that depend on the depth.
-double curve_side(const SpringCurve& curve, const OneSidedSpring& spring, const SpringState& state);
+/// The same per gap (that of the curve: minus the depth), by the numbers that depend on it.
+double curve_side(const SpringCurve& curve, const OneSidedSpring& spring, const SpringState& state, double gap,
+                  bool both_signs = false);
 
 }  // namespace coulomb

@@ -236,9 +236,25 @@ void angular_row(const BodyRows& b, int i, const Side& side, double* G, double* 
   }
 }
 
-void equality_block(const Model& model, const BodyRows& b, const RowVelocities& velocities, const Geometry& at,
-                    BodyRowDerivative& out) {
-  const Velocity w = row_velocity(model, b, velocities, 0);
+/// The rows of a soft equality, whose numbers depend on the size n of its error,
+///   n dn = p . dp + torque_scale^2 sin(angle)/4 axis . (w_A - w_B)
+void add_softness(const BodyRows& b, const SoftBlock& soft, const Side& side, Matrix6& G) {
+  if (!(soft.error > 0)) return;
+  double l[6] = {0, 0, 0, 0, 0, 0};
+  for (int j = 0; j < 3; ++j) {
+    l[j] = side.sign * b.phi[j] / soft.error;
+    if (b.size == 6) l[3 + j] = side.sign * 0.25 * b.torque_scale * b.phi[3 + j] / soft.error;
+  }
+  double on_twist[6] = {0, 0, 0, 0, 0, 0};
+  add_point_covector(l, side.r, on_twist);
+  for (int i = 0; i < b.size; ++i)
+    for (int j = 0; j < 6; ++j)
+      G[i][j] += soft.slope[i] * on_twist[j];
+}
+
+/// Rows of an equality, all of which see the velocity before the step where a mass moves along.
+void equality_block(const RowState& state, const BodyRows& b, const Geometry& at, BodyRowDerivative& out) {
+  const Velocity w = row_velocity(state.model, b, state.velocities, b.restitution);
   const Side side_a{w.twist_a, at.r_a, 1};
   const Side side_b{w.twist_b, at.r_b, -1};
   for (int i = 0; i < b.size; ++i) {
@@ -246,6 +262,9 @@ void equality_block(const Model& model, const BodyRows& b, const RowVelocities& 
     row(b, i, side_a, out.G_a[i], out.e_a[i]);
     row(b, i, side_b, out.G_b[i], out.e_b[i]);
   }
+  if (b.soft < 0) return;
+  add_softness(b, state.rows.soft_blocks[b.soft], side_a, out.G_a);
+  add_softness(b, state.rows.soft_blocks[b.soft], side_b, out.G_b);
 }
 
 /// Columns of M on a twist at the point p, taken to the reference point: M_w -= M_v [r]x, a row of which is r x M_v.
@@ -455,7 +474,7 @@ void row_derivatives(const RowState& state, const std::vector<Contact>& contacts
     at.moving_a = model.body_last_dof[b.body_a] >= 0;
     at.moving_b = model.body_last_dof[b.body_b] >= 0;
     if (b.contact < 0) {
-      equality_block(model, b, state.velocities, at, out.blocks[i]);
+      equality_block(state, b, at, out.blocks[i]);
       continue;
     }
 

@@ -23,12 +23,12 @@ void fill_side(const RowState& state, const BodyRows& b, int body, const Matrix6
   const Path path{model.dof_path.data() + model.dof_row[last], model.dof_depth[last] + 1, to.first};
   const RowCovectors rows{b.size, G, e};
   add_path_rows(state.dynamics.columns.data(), state.velocities.rate_plus, path, rows, to.data, to.ld);
-  if (b.restitution == 0) return;
-
-  // A bouncing normal row sees the column rates at v, too.
-  double* normal = to.data + std::size_t(2) * to.ld;
-  for (int k = 0; k < path.length; ++k)
-    normal[path.dof[k] - to.first] += b.restitution * dot6(state.velocities.rate + 8 * path.dof[k], e[2]);
+  // Rows that keep a share of their velocity see the column rates at v, too.
+  for (int i = b.first_kept(); i < b.end_kept(); ++i) {
+    double* row = to.data + std::size_t(i) * to.ld;
+    for (int k = 0; k < path.length; ++k)
+      row[path.dof[k] - to.first] += b.restitution * dot6(state.velocities.rate + 8 * path.dof[k], e[i]);
+  }
 }
 
 /// d(J^T lambda) on the dofs of one body's path by the dofs of another's.
@@ -64,9 +64,9 @@ void collect_row_gradient(const BodyRows& b, const Matrix6& G, const Matrix6& e,
       sum.rate[j] += z[b.row + i] * e[i][j];
     }
   }
-  if (b.restitution == 0) return;
-  for (int j = 0; j < 6; ++j)
-    sum.bounce[j] += b.restitution * z[b.row + 2] * e[2][j];
+  for (int i = b.first_kept(); i < b.end_kept(); ++i)
+    for (int j = 0; j < 6; ++j)
+      sum.bounce[j] += b.restitution * z[b.row + i] * e[i][j];
 }
 
 /// y . d(J^T lambda) of a pair of bodies, as work at the velocity y.

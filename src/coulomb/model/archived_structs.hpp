@@ -58,9 +58,23 @@ void fields(Archive& archive, GeometryMaterial& x) {
 }
 
 template <class Archive>
+void fields(Archive& archive, Softness& x) {
+  auto& [reference, impedance, least_time, mobility, angular_mobility] = x;
+  archive(reference, impedance, least_time);
+  if (archive.format() >= 10) archive(mobility);
+  if (archive.format() >= 11) archive(angular_mobility);
+}
+
+template <class Archive>
 void fields(Archive& archive, SpringCurve& x) {
   auto& [inertia, start, end, full_depth, midpoint, power] = x;
   archive(inertia, start, end, full_depth, midpoint, power);
+}
+
+template <class Archive>
+void fields(Archive& archive, RowSpring& x) {
+  auto& [stiffness, dashpot, curve] = x;
+  archive(stiffness, dashpot, curve);
 }
 
 template <class Archive>
@@ -149,20 +163,23 @@ void fields(Archive& archive, TendonPoint& x) {
 template <class Archive>
 void fields(Archive& archive, Tendon& x) {
   auto& [name, joints, coefficients, path, dofs, weight, limited, lower, upper, stiffness, spring_lower, spring_upper,
-         damping, dry_friction, armature, force_limited, force_range] = x;
+         damping, dry_friction, armature, limit_softness, friction_softness, limit_spring, friction_spring,
+         force_limited, force_range] = x;
   archive(name, joints, coefficients, limited, lower, upper);
   if (archive.format() >= 7) archive(stiffness, spring_lower, spring_upper, damping, dry_friction);
   if (archive.format() >= 8) archive(path, weight);
   if (archive.format() >= 9) archive(armature, force_limited, force_range);
+  if (archive.format() >= 11) archive(limit_softness, friction_softness, limit_spring, friction_spring);
 }
 
 template <class Archive>
 void fields(Archive& archive, Equality& x) {
   auto& [name, type, body_a, body_b, joint_a, joint_b, tendon_a, tendon_b, pos_a, pos_b, quat_a, quat_b, torque_scale,
-         poly, ref_a, ref_b, active] = x;
+         poly, ref_a, ref_b, active, softness, spring, angular_share] = x;
   archive(name, type, body_a, body_b, joint_a, joint_b, pos_a, pos_b, quat_a, quat_b, torque_scale, poly, ref_a, ref_b,
           active);
   if (archive.format() >= 5) archive(tendon_a, tendon_b);
+  if (archive.format() >= 11) archive(softness, spring, angular_share);
 }
 
 template <class Archive>

@@ -19,14 +19,14 @@ static void fields(Archive& archive, Model& x) {
          joint_axis, joint_limited, joint_lower, joint_upper, joint_limit_stiffness, joint_limit_dashpot,
          joint_limit_curve, joint_stiffness, joint_actuator_lower, joint_actuator_upper, q_neutral, q_spring, dof_body,
          dof_joint, dof_parent, dof_depth, dof_subtree_end, dof_path, dof_row, dof_damping, dof_armature,
-         dof_dry_friction, geometry_names, geometry_type, geometry_body, geometry_mesh, geometry_pos, geometry_quat,
-         geometry_size, geometry_friction, geometry_restitution, geometry_compliance, geometry_torsional_friction,
-         geometry_rolling_friction, geometry_materials, meshes, surfaces, contact_point_start, contact_points, pair_a,
-         pair_b, pair_friction, pair_restitution, pair_compliance, pair_torsional_friction, pair_rolling_friction,
-         pair_overrides, pair_penalty, penalty, pair_margin, pair_weight, pair_torsional_weight, pair_rolling_weight,
-         equality_weight, dof_weight, tendons, actuators, equalities, keyframes, sites, sensors, pinocchio_maps,
-         ignored, deviations, medium, body_medium_box, medium_ellipsoids, body_first_ellipsoid, has_joint_springs,
-         has_spring_curves, has_gravity_compensation] = x;
+         dof_dry_friction, dof_friction_spring, geometry_names, geometry_type, geometry_body, geometry_mesh,
+         geometry_pos, geometry_quat, geometry_size, geometry_friction, geometry_restitution, geometry_compliance,
+         geometry_torsional_friction, geometry_rolling_friction, geometry_materials, meshes, surfaces,
+         contact_point_start, contact_points, pair_a, pair_b, pair_friction, pair_restitution, pair_compliance,
+         pair_torsional_friction, pair_rolling_friction, pair_overrides, pair_penalty, penalty, pair_margin,
+         pair_weight, pair_torsional_weight, pair_rolling_weight, equality_weight, dof_weight, tendons, actuators,
+         equalities, keyframes, sites, sensors, pinocchio_maps, ignored, deviations, medium, body_medium_box,
+         medium_ellipsoids, body_first_ellipsoid, has_joint_springs, has_spring_curves, has_gravity_compensation] = x;
   archive(nq, nv, nu, num_bodies, num_joints, num_geometries, num_trees, gravity, timestep, body_names, body_parent,
           body_first_joint, body_num_joints, body_first_dof, body_num_dofs, body_last_dof, body_subtree_end, body_tree,
           tree_first_dof, body_pos, body_quat, body_mass, body_com, body_inertia, joint_names, joint_type, joint_body,
@@ -40,6 +40,10 @@ static void fields(Archive& archive, Model& x) {
           pinocchio_maps, ignored, deviations, has_joint_springs);
   if (archive.format() >= 5) archive(tendons);
   if (archive.format() >= 10) archive(medium_ellipsoids, body_first_ellipsoid);
+  if (archive.format() >= 11)
+    archive(dof_friction_spring);
+  else
+    dof_friction_spring.resize(static_cast<std::size_t>(nv));
   if (archive.format() >= 9)
     archive(joint_limit_curve, has_spring_curves);
   else

@@ -46,6 +46,16 @@ const std::vector<std::unique_ptr<ParameterKind>>& parameter_kinds() {
     k.push_back(make_tendon_damping());
     k.push_back(make_tendon_friction());
     k.push_back(make_tendon_armature());
+    k.push_back(make_equality_stiffness());
+    k.push_back(make_equality_dashpot());
+    k.push_back(make_equality_inertia());
+    k.push_back(make_tendon_limit_stiffness());
+    k.push_back(make_tendon_limit_dashpot());
+    k.push_back(make_tendon_limit_inertia());
+    k.push_back(make_tendon_friction_dashpot());
+    k.push_back(make_tendon_friction_inertia());
+    k.push_back(make_joint_friction_dashpot());
+    k.push_back(make_joint_friction_inertia());
 
     // The world and motors.
     k.push_back(make_gravity());

@@ -26,6 +26,11 @@ std::optional<OneSidedSpring> spring_of(const ParameterContext& context, const B
   return contact_spring(context.model.pair_penalty[context.contacts[b.contact].pair], b.phi[2]);
 }
 
+SpringState soft_row_state(const ParameterContext& context, const BodyRows& b, int i) {
+  return {context.options.timestep, b.phi[i],
+          row_velocity(context.model, context.dynamics, context.velocities.twist, b, i), context.lambda[b.row + i]};
+}
+
 void add_contact_force(const ParameterContext& context, const BodyRows& b, const double* f, RightHandSide& out) {
   // A gets f, B its opposite.
   for (const double sign : {1.0, -1.0}) {

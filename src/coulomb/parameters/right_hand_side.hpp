@@ -100,6 +100,8 @@ void add_spin_column(const ParameterContext& context, const SpinDerivative& spin
 
 /// Of the contact whose rows these are, where it is a soft row of the constraint problem (docs/theory.md (S9)).
 std::optional<OneSidedSpring> spring_of(const ParameterContext& context, const BodyRows& b);
+/// What a soft row of an equality of bodies acts at.
+SpringState soft_row_state(const ParameterContext& context, const BodyRows& b, int i);
 
 /// Force f at the contact's point: on A, and its opposite on B.
 void add_contact_force(const ParameterContext& context, const BodyRows& b, const double* f, RightHandSide& out);

@@ -104,11 +104,39 @@ void check_soft_limit(const Model& model, int joint, const OneSidedSpring& sprin
                                 ": make it larger");
 }
 
+/// Equalities, tendons and dry friction, which only a file makes soft.
+void check_soft_row(const std::string& what, const RowSpring& law, const StepOptions& options) {
+  if (!law.acts()) return;
+  if (options.impacts.enabled)
+    throw std::invalid_argument("softness=\"file\" of " + what +
+                                ": steps split at impacts support rigid constraints only: leave "
+                                "continuous_collision out, or load without it");
+  if (options.constraints.contact == ContactLaw::penalty)
+    throw std::invalid_argument("softness=\"file\" of " + what +
+                                ": has no counterpart in contact \"penalty\" and implicit steppers: choose contact "
+                                "\"ncp\" or \"lcp\", or load without it");
+  const double h = options.constraints.timestep;
+  if (!std::isfinite(two_sided_row(at_depth(law, 0), h, 0, 0).compliance))
+    throw std::invalid_argument("softness=\"file\" of " + what +
+                                ": so soft that 1 / (h (h k + d + m / h)) exceeds double "
+                                "precision at timestep " +
+                                checks::text(h) + ": load without it");
+}
+
 }  // namespace
 
 void check_soft_limits(const Model& model, const StepOptions& options) {
   for (int j = 0; j < model.num_joints; ++j)
     if (const auto spring = limit_spring(model, j, 0)) check_soft_limit(model, j, *spring, options);
+  for (const Equality& equality : model.equalities)
+    check_soft_row("equality '" + equality.name + "'", equality.spring, options);
+  for (const Tendon& tendon : model.tendons) {
+    check_soft_row("the limits of tendon '" + tendon.name + "'", tendon.limit_spring, options);
+    check_soft_row("the dry friction of tendon '" + tendon.name + "'", tendon.friction_spring, options);
+  }
+  for (int d = 0; d < model.nv; ++d)
+    check_soft_row("the dry friction of joint '" + model.joint_names[model.dof_joint[d]] + "'",
+                   model.dof_friction_spring[d], options);
 }
 
 void check_soft_contacts(const Model& model, const StepOptions& options) {

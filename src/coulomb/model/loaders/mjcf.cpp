@@ -109,6 +109,7 @@ void copy_bodies(const mjModel& m, Copier& c) {
   COULOMB_INTEGERS(body_parentid, m.nbody);
   COULOMB_INTEGERS(body_mocapid, m.nbody);
   COULOMB_INTEGERS(body_simple, m.nbody);
+  COULOMB_REALS(body_invweight0, 2 * m.nbody);
   COULOMB_REALS(body_pos, 3 * m.nbody);
   COULOMB_REALS(body_quat, 4 * m.nbody);
   COULOMB_REALS(body_mass, m.nbody);
@@ -142,6 +143,7 @@ void copy_joints(const mjModel& m, Copier& c) {
   COULOMB_REALS(dof_armature, m.nv);
   COULOMB_REALS(dof_frictionloss, m.nv);
   COULOMB_REALS(dof_solref, mjNREF * m.nv);
+  COULOMB_REALS(dof_invweight0, m.nv);
   COULOMB_REALS(dof_solimp, mjNIMP * m.nv);
 #if mjVERSION_HEADER >= 4000000
   COULOMB_REALS(jnt_stiffnesspoly, mjNPOLY * m.njnt);
@@ -276,6 +278,9 @@ void copy_equalities_and_tendons(const mjModel& m, Copier& c) {
   COULOMB_REALS(tendon_lengthspring, 2 * m.ntendon);
   COULOMB_REALS(tendon_solref_lim, mjNREF * m.ntendon);
   COULOMB_REALS(tendon_solimp_lim, mjNIMP * m.ntendon);
+  COULOMB_REALS(tendon_solref_fri, mjNREF * m.ntendon);
+  COULOMB_REALS(tendon_solimp_fri, mjNIMP * m.ntendon);
+  COULOMB_REALS(tendon_invweight0, m.ntendon);
   COULOMB_REALS(tendon_stiffness, m.ntendon);
   COULOMB_REALS(tendon_damping, m.ntendon);
   COULOMB_REALS(tendon_frictionloss, m.ntendon);

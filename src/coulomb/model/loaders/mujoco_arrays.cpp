@@ -155,6 +155,10 @@ void translate_joint(const MujocoFields& f, int j, SceneParts& parts) {
     checks::not_negative(what + " armature", part.armature[i]);
     checks::not_negative(what + " frictionloss", part.dry_friction[i]);
   }
+  if (f.soft()) {
+    part.friction_softness = softness_of(f, "dof", v);
+    part.friction_softness->mobility = f.real("dof_invweight0", v, 0);
+  }
   parts.joints.push_back(part);
 }
 
@@ -221,6 +225,25 @@ static std::string refused_equality(int type) {
   }
 }
 
+/// As soft as the file's: MuJoCo adds up the mobilities of the two sides, whatever their lever arms.
+static Softness equality_softness(const MujocoFields& f, int e, const Equality& equality) {
+  Softness out = softness_of(f, "eq", e);
+  const auto sum = [&](const char* field, int stride, int offset, int a, int b) {
+    const auto of = [&](int i) { return i < 0 ? 0.0 : f.real(field, stride * i + offset, 0); };
+    return of(a) + of(b);
+  };
+  if (equality.type == EqualityType::joint) {
+    const auto dof_of = [&](int joint) { return joint < 0 ? -1 : f.integer("jnt_dofadr", joint); };
+    out.mobility = sum("dof_invweight0", 1, 0, dof_of(equality.joint_a), dof_of(equality.joint_b));
+  } else if (equality.type == EqualityType::tendon) {
+    out.mobility = sum("tendon_invweight0", 1, 0, equality.tendon_a, equality.tendon_b);
+  } else {
+    out.mobility = sum("body_invweight0", 2, 0, equality.body_a, equality.body_b);
+    out.angular_mobility = sum("body_invweight0", 2, 1, equality.body_a, equality.body_b);
+  }
+  return out;
+}
+
 void translate_equalities(const MujocoFields& f, SceneParts& parts) {
   enum { connect = 0, weld = 1, joint = 2, tendon = 3 };
   constexpr int site_object = 6;  // mjOBJ_SITE
@@ -281,14 +304,15 @@ void translate_equalities(const MujocoFields& f, SceneParts& parts) {
     } else {
       refuse("equality '" + name + "'", refused_equality(type));
     }
+    if (f.soft()) out.softness = equality_softness(f, e, out);
     parts.equalities.push_back(out);
   }
 }
 
-Softness softness_of(const MujocoFields& f, const std::string& kind, int index) {
+Softness softness_of(const MujocoFields& f, const std::string& kind, int index, const std::string& of) {
   Softness out;
-  out.reference = f.row<2>(kind + "_solref", index);
-  out.impedance = f.row<5>(kind + "_solimp", index);
+  out.reference = f.row<2>(kind + "_solref" + of, index);
+  out.impedance = f.row<5>(kind + "_solimp" + of, index);
   const bool is_safe = !(f.count("opt_disableflags") & mj::disable_safe_reference);
   out.least_time = is_safe ? 2 * f.real("opt_timestep", 0) : 0;
   return out;

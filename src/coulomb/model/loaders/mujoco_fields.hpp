@@ -70,7 +70,7 @@ class MujocoFields {
     return kind + std::to_string(index);
   }
   const MujocoArrays& arrays() const { return arrays_; }
-  /// Contacts and joint limits are as soft as the file says.
+  /// Contacts, limits, equalities and dry friction are as soft as the file says.
   bool soft() const { return soft_; }
 
  private:
@@ -91,8 +91,8 @@ class MujocoFields {
 // The parts of the translation, in the order they run.
 void translate_bodies_and_joints(const MujocoFields& f, SceneParts& parts);
 void translate_geometries(const MujocoFields& f, SceneParts& parts);
-/// solref and solimp of an element of a kind: "geom", "pair", "jnt".
-Softness softness_of(const MujocoFields& f, const std::string& kind, int index);
+/// solref and solimp of an element of a kind: "geom", "pair", "jnt", "dof", "eq", "tendon", whose fields end with `of`.
+Softness softness_of(const MujocoFields& f, const std::string& kind, int index, const std::string& of = "");
 
 /// 1/kg: MuJoCo's weight of a body that moves along slides alone, each along an axis of its inertia, which is 1/mass whatever their number and
 /// armature. 0: as of other bodies.

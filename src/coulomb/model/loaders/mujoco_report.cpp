@@ -93,21 +93,6 @@ void report_margins(const MujocoFields& f, SceneParts& parts) {
 
 /// What stays exact in a model that is as soft as its file.
 void report_rigid(SceneParts& parts) {
-  const auto stay = [&](int n, const std::string& what, const std::string& how) {
-    if (n > 0) parts.deviate("solref and solimp of " + std::to_string(n) + " " + what + ": " + how);
-  };
-  const auto is_limited = [](const Tendon& t) { return t.limited; };
-  const auto limited = std::count_if(parts.tendons.begin(), parts.tendons.end(), is_limited);
-  stay(static_cast<int>(parts.equalities.size()), "equalities", "they stay rigid");
-  stay(static_cast<int>(limited), "tendon limits", "they stay rigid");
-
-  int rubbing = 0;
-  for (const JointPart& joint : parts.joints)
-    for (const double friction : joint.dry_friction)
-      rubbing += friction > 0;
-  for (const Tendon& tendon : parts.tendons)
-    rubbing += tendon.dry_friction > 0;
-  stay(rubbing, "friction losses", "dry friction is exact");
   const auto collides = [](const GeometryPart& g) { return g.contype || g.conaffinity; };
   if (std::any_of(parts.geometries.begin(), parts.geometries.end(), collides) || !parts.pairs.empty())
     parts.deviate("softness of contact friction: what sticks does not creep");
@@ -142,10 +127,10 @@ void report_unsupported(const MujocoFields& f, SceneParts& parts) {
   int weighted = 0;
   for (int e = 0; e < f.count("neq"); ++e) {
     const bool is_weld = f.integer("eq_type", e, 0) == 1;
-    const double scale = is_weld ? f.real("eq_data", 11 * e + 10, 1) : 1;
+    const double scale = is_weld ? f.row<12>("eq_data", e)[10] : 1;
     weighted += scale != 0 && scale != 1;
   }
-  if (weighted > 0) {
+  if (weighted > 0 && !f.soft()) {
     const std::string which = std::to_string(weighted) + " welds";
     deviate("torquescale of " + which + ": constraints are exact (0 leaves the rotation free)");
   }

@@ -112,6 +112,20 @@ int tendon_index(const MujocoFields& f, int t, const std::string& what) {
   return t;
 }
 
+/// Limits and dry friction as soft as the file's, and limits from their margin on.
+static void soften(const MujocoFields& f, int t, Tendon& tendon) {
+  tendon.limit_softness = softness_of(f, "tendon", t, "_lim");
+  tendon.friction_softness = softness_of(f, "tendon", t, "_fri");
+  for (auto* law : {&tendon.limit_softness, &tendon.friction_softness})
+    (*law)->mobility = f.real("tendon_invweight0", t, 0);
+  if (!tendon.limited) return;
+  const double margin = f.real("tendon_margin", t, 0);
+  tendon.lower += margin;
+  tendon.upper -= margin;
+  if (!(tendon.lower <= tendon.upper))
+    refuse("tendon '" + tendon.name + "'", "margin " + checks::text(margin) + " leaves no room between its limits");
+}
+
 void translate_tendons(const MujocoFields& f, SceneParts& parts) {
   const bool limits_are_on = !(f.count("opt_disableflags") & (mj::disable_limit | mj::disable_constraint));
   int margins = 0;
@@ -130,8 +144,10 @@ void translate_tendons(const MujocoFields& f, SceneParts& parts) {
       const auto range = f.row<2>("tendon_range", t);
       out.lower = range[0];
       out.upper = range[1];
-      margins += f.real("tendon_margin", t, 0) != 0;
+      margins += !f.soft() && f.real("tendon_margin", t, 0) != 0;
     }
+    if (f.soft()) soften(f, t, out);
+
     // Its own forces, unless the options switch them off.
     const int flags = f.count("opt_disableflags");
     const auto lengths = f.row<2>("tendon_lengthspring", t);

@@ -7,6 +7,7 @@
 #include "coulomb/model/scene/build_model.hpp"
 #include "coulomb/model/scene/materials.hpp"
 #include "coulomb/model/scene/neutral_inertia.hpp"
+#include "coulomb/model/scene/topology.hpp"
 
 namespace coulomb {
 namespace {
@@ -67,6 +68,26 @@ PairSpring spring_of(const Softness& law, double mobility) {
   out.dashpot = std::max(0.0, reference.b * out.curve.inertia);
   return out;
 }
+
+/// Of a row on an error of either sign, or of a limit.
+RowSpring row_spring(const Softness& law, double mobility) {
+  const PairSpring spring = spring_of(law, mobility);
+  return {spring.stiffness, spring.dashpot, spring.curve};
+}
+
+/// Of dry friction, which has no error: no spring, and d as at depth 0.
+RowSpring friction_spring(const Softness& law, double mobility) {
+  RowSpring out;
+  const double d = clamped_impedance(law.impedance[0]);
+  out.curve.start = d;
+  out.curve.end = d;
+  out.curve.inertia = d / ((1 - d) * mobility);
+  out.dashpot = std::max(0.0, reference_of(law).b * out.curve.inertia);
+  return out;
+}
+
+/// The file's mobility where it has one, else the model's.
+double mobility_of(const Softness& law, double of_model) { return law.mobility > 0 ? law.mobility : of_model; }
 
 double mixed(double a, double b, double share) { return share * a + (1 - share) * b; }
 
@@ -167,6 +188,45 @@ void set_limits(const SceneParts& parts, Model& m) {
   }
 }
 
+/// Of joints and tendons.
+void set_frictions(const SceneParts& parts, Model& m) {
+  for (int j = 0; j < m.num_joints; ++j) {
+    const JointPart& joint = parts.joints[j];
+    if (!joint.friction_softness) continue;
+    const int first = m.joint_v[j];
+    for (int d = first; d < first + joint_num_v(joint.type); ++d)
+      if (m.dof_dry_friction[d] > 0)
+        m.dof_friction_spring[d] =
+            friction_spring(*joint.friction_softness, mobility_of(*joint.friction_softness, m.dof_weight[d]));
+  }
+  for (Tendon& tendon : m.tendons)
+    if (tendon.friction_softness && tendon.dry_friction > 0)
+      tendon.friction_spring =
+          friction_spring(*tendon.friction_softness, mobility_of(*tendon.friction_softness, tendon.weight));
+}
+
+void set_tendon_limits(Model& m) {
+  for (Tendon& tendon : m.tendons) {
+    if (!tendon.limited || !tendon.limit_softness) continue;
+    tendon.limit_spring = row_spring(*tendon.limit_softness, mobility_of(*tendon.limit_softness, tendon.weight));
+    m.has_spring_curves = true;
+  }
+}
+
+void set_equalities(Model& m) {
+  for (std::size_t i = 0; i < m.equalities.size(); ++i) {
+    Equality& equality = m.equalities[i];
+    if (!equality.softness) continue;
+    const double mobility = mobility_of(*equality.softness, m.equality_weight[2 * i]);
+    equality.spring = row_spring(*equality.softness, mobility);
+    m.has_spring_curves = true;
+
+    // MuJoCo's rows of rotation are those of half the angle: half the error, half the torque.
+    const double angular = equality.softness->angular_mobility;
+    equality.angular_share = 0.25 * (angular > 0 ? mobility / angular : 1);
+  }
+}
+
 }  // namespace
 
 void set_file_softness(const SceneParts& parts, const NeutralInertia& neutral, Model& m) {
@@ -174,6 +234,9 @@ void set_file_softness(const SceneParts& parts, const NeutralInertia& neutral, M
                                     [](const auto& g) { return g.softness.has_value(); });
   if (contacts) set_contacts(parts, neutral, m);
   set_limits(parts, m);
+  set_tendon_limits(m);
+  set_equalities(m);
+  set_frictions(parts, m);
 }
 
 }  // namespace coulomb

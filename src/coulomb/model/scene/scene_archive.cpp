@@ -26,13 +26,6 @@ static void fields(Archive& archive, BodyPart& x) {
 }
 
 template <class Archive>
-static void fields(Archive& archive, Softness& x) {
-  auto& [reference, impedance, least_time, mobility] = x;
-  archive(reference, impedance, least_time);
-  if (archive.format() >= 10) archive(mobility);
-}
-
-template <class Archive>
 static void fields(Archive& archive, ContactSoftness& x) {
   auto& [law, mix, margin, condim, pyramids, impedance_ratio] = x;
   archive(law, mix, margin, condim, pyramids, impedance_ratio);
@@ -41,11 +34,12 @@ static void fields(Archive& archive, ContactSoftness& x) {
 template <class Archive>
 static void fields(Archive& archive, JointPart& x) {
   auto& [name, type, body, pos, axis, limited, lower, upper, limit_stiffness, limit_dashpot, limit_softness, stiffness,
-         actuator_lower, actuator_upper, q_neutral, q_spring, damping, armature, dry_friction] = x;
+         actuator_lower, actuator_upper, q_neutral, q_spring, damping, armature, dry_friction, friction_softness] = x;
   archive(name, type, body, pos, axis, limited, lower, upper, stiffness, actuator_lower, actuator_upper, q_neutral,
           q_spring, damping, armature, dry_friction);
   if (archive.format() >= 6) archive(limit_stiffness, limit_dashpot);
   if (archive.format() >= 9) archive(limit_softness);
+  if (archive.format() >= 11) archive(friction_softness);
 }
 
 template <class Archive>

@@ -100,6 +100,7 @@ void copy_joints(const SceneParts& parts, Model& m) {
     push(m.dof_damping, j.damping, nv);
     push(m.dof_armature, j.armature, nv);
     push(m.dof_dry_friction, j.dry_friction, nv);
+    m.dof_friction_spring.resize(m.dof_dry_friction.size());
   }
 }
 

@@ -99,8 +99,9 @@ class LimitSpringKind : public ParameterKind {
     const Model& m = context.model;
     const bool of_stiffness = values_ == &Model::joint_limit_stiffness;
     for (const DofRow& row : context.rows.dof_rows) {
-      const auto spring = limit_spring(m, row, context.rows.blocks[row.block]);
-      if (!spring || row.spring >= 0 || m.dof_joint[row.dof[0]] != e.index || context.inactive[row.block]) continue;
+      const bool of_joint = kind_of(context.rows.keys[row.block]) == ConstraintKind::limit && row.tendon < 0;
+      if (!of_joint || m.dof_joint[row.dof[0]] != e.index || context.inactive[row.block]) continue;
+      const auto spring = limit_spring(m, e.index, row.phi);
 
       // The parameter is the number at full depth.
       const SpringShape shape = spring_shape(m.joint_limit_curve[e.index], row.phi);

@@ -299,7 +299,7 @@ class Displacement {
       const BodyRowDerivative& block = c_.derivatives.blocks[i];
       for (int row = 0; row < b.size; ++row) {
         double value = 0;
-        const double bounce = row == 2 ? b.restitution : 0.0;
+        const double bounce = row >= b.first_kept() && row < b.end_kept() ? b.restitution : 0.0;
         if (moves(b.body_a))
           value += dot6(block.G_a[row], x) + dot6(block.e_a[row], rate) + bounce * dot6(block.e_a[row], before);
         if (moves(b.body_b))

@@ -125,19 +125,21 @@ class TimestepKind : public ParameterKind {
         out[0].rows.push_back({b.row + 2, s});
         continue;
       }
+      if (const auto springs = equality_springs(m, context.rows, b)) {
+        for (int i = 0; i < b.size; ++i)
+          out[0].rows.push_back(
+              {b.row + i, spring_side(springs->of_row(i), soft_row_state(context, b, i), {.timestep = 1}, true)});
+        continue;
+      }
       for (int i = 0; i < b.size; ++i)
         if (b.restitution == 0 && b.dbias_dphi != 0 && norm3(b.fastest + 3 * (i / 3)) == 0)
           out[0].rows.push_back({b.row + i, -context.rows.bias[b.row + i] / h});
     }
     for (const DofRow& row : context.rows.dof_rows) {
-      if (const auto spring = limit_spring(m, row, context.rows.blocks[row.block])) {
-        const bool both_signs = context.rows.blocks[row.block].type == BlockType::equality;
+      if (const auto law = row_law(m, context.rows, row)) {
         const SpringState state{h, row.phi, rate_of(row, context.v), context.lambda[row.row], row.bend};
-        const double s = spring_side(*spring, state, {.timestep = 1}, both_signs);
-        out[0].rows.push_back({row.row, s});
-        continue;
-      }
-      if (row.dbias_dphi != 0) {
+        out[0].rows.push_back({row.row, spring_side(law->spring, state, {.timestep = 1}, law->both_signs)});
+      } else if (row.dbias_dphi != 0) {
         out[0].rows.push_back({row.row, -context.rows.bias[row.row] / h});
       }
 

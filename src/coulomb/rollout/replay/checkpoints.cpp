@@ -139,7 +139,7 @@ std::size_t record_bytes(const StepRecord& r) {
   bytes += array_bytes(r.joint_forces.tau, r.joint_forces.dtau_dq, r.joint_forces.dtau_dv, r.joint_forces.dtau_du,
                        r.joint_forces.coupled_slopes, r.joint_forces.tau_at_end);
   bytes += array_bytes(r.rows.body_rows, r.rows.dof_rows, r.rows.keys, r.rows.blocks, r.rows.bias, r.rows.compliance,
-                       r.rows.weight, r.rows.turning, r.rows.bias_slopes);
+                       r.rows.weight, r.rows.turning, r.rows.bias_slopes, r.rows.soft_blocks);
   const AssemblyWorkspace& a = r.assembly;
   bytes += array_bytes(a.body_rows, a.body_done, a.twist_free, a.g, a.Y_of, a.delassus.Yt, a.delassus.Y, a.delassus.G,
                        a.delassus.block, a.delassus.first, a.delassus.product.coefficients, a.delassus.product.offsets);

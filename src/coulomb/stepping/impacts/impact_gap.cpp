@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "coulomb/base/small_math.hpp"
+#include "coulomb/constraints/constraint_keys.hpp"
 #include "coulomb/constraints/joint_limits.hpp"
 #include "coulomb/parameters/parameter_kind.hpp"
 
@@ -49,7 +50,8 @@ void ImpactGap::build(const Model& model, const ClosingGap& gap, const StepRecor
 
   // The only block.
   rows_.blocks.push_back(block);
-  rows_.keys.push_back(0);
+  rows_.keys.push_back(gap.joint >= 0 ? limit_key(gap.joint, gap.upper)
+                                      : contact_key(gap.contact.pair, gap.contact.feature));
   rows_.num_blocks = 1;
   rows_.bias.assign(rows_.num_rows, 0.0);
   rows_.compliance.assign(rows_.num_rows, 0.0);

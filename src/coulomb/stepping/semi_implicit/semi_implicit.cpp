@@ -177,9 +177,23 @@ void collect_problems(const Model& model, const StepOptions& options, StepRecord
   r.out_of_reach = r.corrections.out_of_reach;
 }
 
-/// A linear curve has a kink at full depth.
-bool is_at_kink(const SpringCurve& curve, double phi) {
-  return curve.power == 1 && curve.start != curve.end && std::abs(phi + curve.full_depth) <= corner_width;
+/// A linear curve has a kink at full depth, and where an error of either sign is zero.
+bool is_at_kink(const SpringCurve& curve, double gap, bool both_signs) {
+  if (curve.power != 1 || curve.start == curve.end) return false;
+  return std::abs(gap + curve.full_depth) <= corner_width || (both_signs && std::abs(gap) <= corner_width);
+}
+
+/// The same of an equality of bodies, by the size of its error.
+void follow_error(const Model& model, double h, const BodyRows& b, StepRecord& r) {
+  const auto springs = equality_springs(model, r.rows, b);
+  if (!springs) return;
+  SoftBlock& soft = r.rows.soft_blocks[b.soft];
+  for (int i = 0; i < b.size; ++i) {
+    const double approach = row_velocity(model, r.dynamics, r.twist.data(), b, i);
+    const SpringState state{h, b.phi[i], approach, r.solution.lambda[b.row + i]};
+    soft.slope[i] = -curve_side(*springs->curve, springs->of_row(i), state, -soft.error, true);
+  }
+  if (is_at_kink(*springs->curve, -soft.error, true)) r.rows.blocks[b.block].corner = true;
 }
 
 /// Springs whose numbers depend on the depth: their rows ask for something else when the gap changes, by their impulse.
@@ -188,20 +202,24 @@ void follow_curves(const Model& model, const StepOptions& options, StepRecord& r
   const double h = options.constraints.timestep;
   const std::vector<double>& lambda = r.solution.lambda;
   for (BodyRows& b : r.rows.body_rows) {
-    if (b.contact < 0) continue;
+    if (b.contact < 0) {
+      follow_error(model, h, b, r);
+      continue;
+    }
     const PairPenalty& pair = model.pair_penalty[r.collision.contacts[b.contact].pair];
     const auto spring = contact_spring(pair, b.phi[2]);
     if (!spring) continue;
-    b.dbias_dphi += curve_side(pair.curve, *spring, {h, b.phi[2], b.approach, lambda[b.row + 2]});
-    if (is_at_kink(pair.curve, b.phi[2])) r.rows.blocks[b.block].corner = true;
+    const SpringState state{h, b.phi[2], b.approach, lambda[b.row + 2]};
+    b.dbias_dphi += curve_side(pair.curve, *spring, state, b.phi[2]);
+    if (is_at_kink(pair.curve, b.phi[2], false)) r.rows.blocks[b.block].corner = true;
   }
   for (DofRow& d : r.rows.dof_rows) {
-    if (d.spring >= 0) continue;
-    const auto spring = limit_spring(model, d, r.rows.blocks[d.block]);
-    if (!spring) continue;
-    const SpringCurve& curve = model.joint_limit_curve[model.dof_joint[d.dof[0]]];
-    d.dbias_dphi += curve_side(curve, *spring, {h, d.phi, d.approach, lambda[d.row]});
-    if (is_at_kink(curve, d.phi)) r.rows.blocks[d.block].corner = true;
+    const auto law = row_law(model, r.rows, d);
+    if (!law || !law->curve) continue;
+    const double gap = law->both_signs ? -std::abs(d.phi) : d.phi;
+    const SpringState state{h, d.phi, d.approach, lambda[d.row]};
+    d.dbias_dphi += law->depth_sign * curve_side(*law->curve, law->spring, state, gap, law->both_signs);
+    if (is_at_kink(*law->curve, gap, law->both_signs)) r.rows.blocks[d.block].corner = true;
   }
 }
 

@@ -103,7 +103,6 @@ class StepLinearization final : public StepGradient {
     std::vector<double> correction;    // nv: Mh^-1 J^T z
     std::vector<double> id_q;          // nv: y . dID'/dq, and dID'/dv
     std::vector<double> id_v;
-    std::vector<double> bounce;  // nv: a bouncing row
   };
   /// The rotation of a ball or free joint, and the blocks of d(+)^T there.
   struct Rotation {
@@ -233,7 +232,7 @@ class StepLinearization final : public StepGradient {
                           std::vector<double>& out);
   /// Of the island: r_T, count x ld, and Bs, reduced rows x padded(count), or null.
   const double* island_parameter_sides(int index, int count);
-  void bounce_row(const BodyRows& rows, const RowMatrix& s) const;
+  void bounce_rows(const BodyRows& rows, const RowMatrix& s) const;
   void add_bounce_cotangent(const double* z, double* out);
 
   /// The spins' M dDelta in r: columns by the state.

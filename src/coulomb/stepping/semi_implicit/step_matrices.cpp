@@ -400,7 +400,7 @@ void StepLinearization::row_columns() {
 
   clear();
   for (const BodyRows& b : r.rows.body_rows)
-    if (b.restitution != 0 && !inactive_[b.block]) bounce_row(b, s);
+    if (b.restitution != 0 && !inactive_[b.block]) bounce_rows(b, s);
   for (const DofRow& row : r.rows.dof_rows)
     for (int j = 0; row.slopes >= 0 && j < row.num; ++j) {
       const RowMatrix::Place to = s.at(*model_, row.block, row.row, model_->body_tree[model_->dof_body[row.dof[j]]]);
@@ -417,24 +417,25 @@ void StepLinearization::row_columns() {
     if (islands_[index].bounces) reduce(index, islands_[index].Bs_v);
 }
 
-/// e n . (v_A(p) - v_B(p)) as a row on v.
-void StepLinearization::bounce_row(const BodyRows& b, const RowMatrix& s) const {
+/// Of rows that keep a share e of their velocity: e J as rows on v.
+void StepLinearization::bounce_rows(const BodyRows& b, const RowMatrix& s) const {
   for (const double sign : {1.0, -1.0}) {
     const int body = sign > 0 ? b.body_a : b.body_b;
     const int last = model_->body_last_dof[body];
     if (last < 0) continue;
     double r[3];
-    double e[6];
+    relative_point(*model_, record_->dynamics, body, sign > 0 ? b.point_a : b.point_b, r);
 
-    // The normal as a covector on the twist, along the body's root path.
-    relative_point(*model_, record_->dynamics, body, b.point_a, r);
-    copy3(b.axes[2], e);
-    cross3(r, e, e + 3);
+    // Each as a covector on the twist, along the body's root path.
     const RowMatrix::Place to = s.at(*model_, b.block, b.row, model_->body_tree[body]);
-    double* normal = to.data + std::size_t(2) * to.ld;
     const int* path = model_->dof_path.data() + model_->dof_row[last];
-    for (int k = 0; k <= model_->dof_depth[last]; ++k)
-      normal[path[k] - to.first] += sign * b.restitution * dot6(record_->dynamics.columns.data() + 8 * path[k], e);
+    for (int i = b.first_kept(); i < b.end_kept(); ++i) {
+      double e[6];
+      b.covector(i, r, e);
+      double* row = to.data + std::size_t(i) * to.ld;
+      for (int k = 0; k <= model_->dof_depth[last]; ++k)
+        row[path[k] - to.first] += sign * b.restitution * dot6(record_->dynamics.columns.data() + 8 * path[k], e);
+    }
   }
 }
 

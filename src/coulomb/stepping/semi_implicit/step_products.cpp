@@ -62,7 +62,7 @@ void StepLinearization::vjp(const double* dq1, const double* dv1, StepCotangent&
 }
 
 void StepLinearization::Adjoint::reserve(int nv, int rows) {
-  for (auto* values : {&w, &y, &correction, &id_q, &id_v, &bounce})
+  for (auto* values : {&w, &y, &correction, &id_q, &id_v})
     make_room(*values, nv);
   for (auto* values : {&link_twist, &link_wrench})
     make_room(*values, 8 * std::size_t(nv));
@@ -234,29 +234,32 @@ bool StepLinearization::row_cotangents(const double* row_values, double* z) {
   return any;
 }
 
-/// out += sum over bouncing rows of z e J_n^T, and the same of rows whose bias keeps a tendon going.
+/// out += sum over rows that keep a share e of their velocity of z e J^T, and the same of rows whose bias keeps a tendon going.
 void StepLinearization::add_bounce_cotangent(const double* z, double* out) {
   for (const DofRow& d : record_->rows.dof_rows)
     for (int j = 0; d.slopes >= 0 && j < d.num; ++j)
       out[d.dof[j]] += z[d.row] * record_->rows.dbias_dv(d, j);
 
-  bool clear = false;
-  std::vector<double>& row = adjoint_.bounce;
   for (const BodyRows& b : record_->rows.body_rows) {
     if (b.restitution == 0 || inactive_[b.block]) continue;
-    if (!clear) std::fill(row.begin(), row.end(), 0.0);
-    clear = true;
-
-    // Leading dimension 0: whatever the row, it lies there. Dofs that move both bodies are taken, and cleared, once.
-    bounce_row(b, RowMatrix(row.data(), 0));
-    for (int body : {b.body_a, b.body_b}) {
+    for (const double sign : {1.0, -1.0}) {
+      const int body = sign > 0 ? b.body_a : b.body_b;
       const int last = model_->body_last_dof[body];
       if (last < 0) continue;
-      const int* path = model_->dof_path.data() + model_->dof_row[last];
-      for (int k = 0; k <= model_->dof_depth[last]; ++k) {
-        out[path[k]] += z[b.row + 2] * row[path[k]];
-        row[path[k]] = 0;
+      double r[3];
+      relative_point(*model_, record_->dynamics, body, sign > 0 ? b.point_a : b.point_b, r);
+
+      // Their sum as a covector on the twist, along the body's root path.
+      double sum[6] = {0, 0, 0, 0, 0, 0};
+      for (int i = b.first_kept(); i < b.end_kept(); ++i) {
+        double e[6];
+        b.covector(i, r, e);
+        for (int j = 0; j < 6; ++j)
+          sum[j] += sign * b.restitution * z[b.row + i] * e[j];
       }
+      const int* path = model_->dof_path.data() + model_->dof_row[last];
+      for (int k = 0; k <= model_->dof_depth[last]; ++k)
+        out[path[k]] += dot6(record_->dynamics.columns.data() + 8 * path[k], sum);
     }
   }
 
