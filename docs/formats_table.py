@@ -83,7 +83,12 @@ MJCF = {
             "joint 'j': polynomial stiffness",
             mjcf(joint=' stiffness="1 2 3"'),
         ),
-        ("`springyield`", "refused", "joint 'j': springyield", mjcf(joint=' stiffness="1" springyield="0.3"')),
+        (
+            "`springyield`, `plastic` of a keyframe",
+            "refused",
+            "joint 'j': springyield",
+            mjcf(joint=' stiffness="1" springyield="0.3"'),
+        ),
         ("`gravcomp`", "read", "", mjcf(body=' gravcomp="1"')),
         (
             "`mocap`",
@@ -158,6 +163,18 @@ MJCF = {
         ),
         ("`solref`, `solimp`", "changed", "(solref, solimp) of 1 geoms", mjcf(geom=' solref="0.01 1"')),
         ("`margin`, `gap`", "changed", "geom_margin of 1", mjcf(geom=' margin="0.01"')),
+        (
+            "`solreffriction` of a pair",
+            "changed",
+            "(solreffriction) of 1 contact pairs",
+            mjcf(after='<contact><pair geom1="g" geom2="h" solreffriction="0.1 1"/></contact>'),
+        ),
+        (
+            "`adhesion` of a pair",
+            "refused",
+            "pair 0: adhesion",
+            mjcf(after='<contact><pair geom1="g" geom2="h" adhesion="1"/></contact>'),
+        ),
         ("`surfacevel`", "refused", "geom 'g': surfacevel", mjcf(geom=' surfacevel="1 0 0 0 0 0"')),
         ("`adhesion` of a geom", "refused", "geom 'g': adhesion", mjcf(geom=' adhesion="1"')),
         (
@@ -210,16 +227,50 @@ MJCF = {
             actuator('<adhesion body="c" ctrlrange="0 1" gain="1"/>'),
         ),
         (
-            "activations (`dyntype`): `filter`, `filterexact`, `integrator`, `intvelocity`, `cylinder`",
+            "activations (`dyntype`, `dynprm`, `actdim`, `actearly`, `actlimited`, `actrange`, `timeconst`): `filter`, `filterexact`, `integrator`, `intvelocity`, `cylinder`",
             "changed",
             "activations of 1 actuators",
             actuator('<intvelocity joint="j" actrange="-1 1" kp="1"/>'),
         ),
         (
-            "`muscle`",
+            "`muscle`, with `timeconst`, `tausmooth`",
             "changed",
             "velocity of 1 muscles",
             actuator('<muscle joint="j" lengthrange="0 1"/>'),
+        ),
+        (
+            "`orientation`",
+            "refused",
+            "transmission by orientation of a ball joint or a site",
+            mjcf(
+                inside='<body><joint name="m" type="ball"/><geom size=".1"/></body>',
+                after='<actuator><orientation joint="m" kp="1"/></actuator>',
+            ),
+        ),
+        ("`pid`", "refused", "the force of a pid", actuator('<pid joint="j" kp="1" kv="1"/>')),
+        (
+            "`pid` with `ki`",
+            "refused",
+            "dynamics of a pid with an integral",
+            actuator('<pid joint="j" kp="1" kv="1" ki="1"/>'),
+        ),
+        (
+            "`dcmotor`",
+            "refused",
+            "dynamics of a dcmotor",
+            actuator('<dcmotor joint="j" resistance="1" motorconst="1"/>'),
+        ),
+        (
+            "`armature`, `damping` of an actuator",
+            "read",
+            "as those of its joint or tendon",
+            actuator('<motor joint="j" armature="1" damping="1"/>'),
+        ),
+        (
+            "polynomial `damping` of an actuator",
+            "refused",
+            "actuator 'actuator0': polynomial damping",
+            actuator('<motor joint="j" damping="1 1 1"/>'),
         ),
         ("`delay`", "refused", "delay", actuator('<motor joint="j" nsample="2" interp="zoh" delay="0.01"/>')),
         (
@@ -254,6 +305,24 @@ MJCF = {
             "read",
             "all of them shrink alike",
             fixed_tendon(' actuatorfrcrange="-1 1"', "<actuator>" + '<motor tendon="t"/>' * 2 + "</actuator>"),
+        ),
+        (
+            "`springyield` of a tendon",
+            "refused",
+            "tendon 't': springyield",
+            fixed_tendon(' stiffness="3" springyield="1"'),
+        ),
+        (
+            "polynomial `stiffness`, `damping` of a tendon",
+            "refused",
+            "tendon 't': stiffnesspoly",
+            fixed_tendon(' stiffness="3 1 1"'),
+        ),
+        (
+            "`margin` of a tendon",
+            "changed",
+            "margin of 1 tendon limits",
+            fixed_tendon(' margin="0.1" limited="true" range="-1 1"'),
         ),
         (
             "`spatial` tendon, `pulley`",
@@ -316,12 +385,30 @@ MJCF = {
         ),
         ("flag `eulerdamp`", "changed", "flag eulerdamp disable", flag('eulerdamp="disable"')),
         ("flag `sleep`", "listed", "flag sleep", flag('sleep="enable"')),
+        ("flags `diagexact`, `speculative`, `ipc`", "changed", "flag speculative", flag('speculative="enable"')),
         ("flag `override`", "refused", "flag override", flag('override="enable"')),
         (
             "`keyframe`",
             "read",
             "`model.keyframes`",
             mjcf(after='<keyframe><key name="k" qpos="0 2 0 0 1 0 0 0"/></keyframe>'),
+        ),
+        (
+            "`mpos`, `mquat` of a keyframe",
+            "listed",
+            "poses of mocap bodies (mpos, mquat) of 1 keyframes",
+            mjcf(
+                world='<body mocap="true"><geom size=".1"/></body>',
+                after='<keyframe><key name="k" mpos="1 0 0"/></keyframe>',
+            ),
+        ),
+        (
+            "`act` of a keyframe",
+            "listed",
+            "activations of 1 keyframes",
+            actuator('<intvelocity joint="j" actrange="-1 1" kp="1"/>').replace(
+                "</mujoco>", '<keyframe><key name="k" act="1"/></keyframe></mujoco>'
+            ),
         ),
     ],
     "Sensors": [
@@ -342,6 +429,12 @@ MJCF = {
             "read",
             "[contacts of the step](outputs.md#contact-sensors)",
             mjcf(after='<sensor><contact site="s" num="2" data="found force"/></sensor>'),
+        ),
+        (
+            "rangefinder with other `data`, or of a `camera`",
+            "listed",
+            "1 sensors (rangefinder)",
+            mjcf(after='<sensor><rangefinder site="s" data="dist point"/></sensor>'),
         ),
         (
             "clock, camprojection, others",
@@ -441,6 +534,179 @@ URDF = {
 }
 RESULTS = ("read", "changed", "listed", "refused")
 
+# Every attribute of every element of MuJoCo's schema, in the words of the rows above; "silent" has no part in the motion, and no line.
+# Elements of one name in different places are told apart by what they stand in: "fixed joint". A result without attributes is the
+# element's, whatever it says.
+WHOLE = "all that is in it"
+LOOKS = "rgba material"
+POSE = "pos quat axisangle euler xyaxes zaxis"
+SENSOR = {"read": "name cutoff", "listed": "delay interval interp nsample", "silent": "user noise"}
+DRIVEN = "name class gear ctrlrange ctrllimited forcerange forcelimited joint jointinparent tendon site refsite slidersite cranksite cranklength"
+DRIVEN += " lengthrange armature damping"
+ACTUATOR = {"read": DRIVEN, "refused": "delay interp nsample", "silent": "user", "listed": "group"}
+SOFT = "solref solimp"
+ATTRIBUTES = {
+    "mujoco": {"read": "model"},
+    "compiler": {
+        "read": "alignfree angle assetdir autolimits balanceinertia boundinertia boundmass conflict coordinate discardvisual eulerseq"
+        " fitaabb fusestatic inertiafromgeom inertiagrouprange meshdir settotalmass strippath texturedir",
+        "silent": "usethread savecanonical savecompiled saveinertial passthrough",
+    },
+    "lengthrange": {"read": "accel interval inttotal maxforce mode timeconst timestep tolrange useexisting uselimit"},
+    "option": {
+        "read": "timestep gravity density viscosity wind magnetic",
+        "changed": "integrator impratio noslip_iterations",
+        "listed": "cone solver iterations actuatorgroupdisable",
+        "silent": "ccd_iterations ccd_tolerance jacobian ls_iterations ls_tolerance noslip_tolerance o_friction o_margin o_solimp o_solref"
+        " sdf_initpoints sdf_iterations sleep_tolerance tolerance",
+    },
+    "flag": {
+        "read": "actuation clampctrl constraint contact damper equality filterparent frictionloss gravity limit refsafe spring",
+        "changed": "eulerdamp diagexact ipc speculative",
+        "listed": "sleep",
+        "refused": "override",
+        "silent": "autoreset energy fwdinv invdiscrete island midphase multiccd nativeccd sensor warmstart",
+    },
+    "size": {
+        "silent": "memory nconmax njmax nkey nstack nuser_actuator nuser_body nuser_cam nuser_geom nuser_jnt nuser_sensor nuser_site"
+        " nuser_tendon nuserdata",
+    },
+    "statistic": {"silent": "center extent meaninertia meanmass meansize"},
+    "visual": {"silent": WHOLE},
+    "default": {"read": "class"},
+    "extension": {"read": ""},
+    "plugin": {"refused": WHOLE},
+    "asset": {"read": ""},
+    "mesh": {
+        "read": "name class file content_type vertex face scale refpos refquat inertia builtin params maxhullvert",
+        "silent": "material normal smoothnormal texcoord",
+    },
+    "hfield": {"read": "name file content_type nrow ncol size elevation"},
+    "skin": {"listed": WHOLE},
+    "texture": {"silent": WHOLE},
+    "material": {"silent": WHOLE},
+    "model": {"read": "name file content_type"},
+    "worldbody": {"read": ""},
+    "body": {
+        "read": f"name childclass mocap gravcomp fuse {POSE}",
+        "silent": "simple sleep user",
+    },
+    "inertial": {"read": f"mass diaginertia fullinertia {POSE}"},
+    "joint": {
+        "read": "name class type axis pos range limited ref stiffness springref springdamper damping armature frictionloss actuatorfrcrange"
+        " actuatorfrclimited actuatorgravcomp",
+        "changed": "margin solimpfriction solimplimit solreffriction solreflimit",
+        "refused": "springyield",
+        "silent": "group user",
+    },
+    "freejoint": {"read": "name align", "silent": "group"},
+    "geom": {
+        "read": f"name class type size fromto mesh hfield fitscale mass density shellinertia contype conaffinity priority friction fluidshape"
+        f" fluidcoef {POSE}",
+        "changed": f"condim margin gap {SOFT}",
+        "refused": "surfacevel adhesion",
+        "silent": f"castshadow group solmix user {LOOKS}",
+    },
+    "attach": {"read": "body frame model prefix"},
+    "site": {"read": f"name class type size fromto mesh {POSE}", "silent": f"group user {LOOKS}"},
+    "camera": {"listed": WHOLE},
+    "light": {"listed": WHOLE},
+    "flexcomp": {"refused": WHOLE},
+    "deformable": {"read": ""},
+    "flex": {"refused": WHOLE},
+    "contact": {"read": ""},
+    "pair": {
+        "read": "name class geom1 geom2 friction",
+        "changed": f"condim margin gap solreffriction {SOFT}",
+        "refused": "adhesion",
+    },
+    "exclude": {"read": "name body1 body2"},
+    "tendon": {"read": ""},
+    "spatial, fixed, default tendon": {
+        "read": "name class range limited stiffness springlength damping frictionloss armature actuatorfrcrange actuatorfrclimited",
+        "changed": "margin solimpfriction solimplimit solreffriction solreflimit",
+        "refused": "springyield",
+        "silent": f"group user width {LOOKS}",
+    },
+    "spatial site": {"read": "site"},
+    "spatial geom": {"read": "geom sidesite"},
+    "pulley": {"read": "divisor"},
+    "fixed joint": {"read": "joint coef"},
+    "equality": {"read": "active", "changed": SOFT},
+    "connect": {"read": "name class active body1 body2 site1 site2 anchor", "changed": SOFT},
+    "weld": {"read": "name class active body1 body2 site1 site2 anchor relpose", "changed": f"torquescale {SOFT}"},
+    "equality joint": {"read": "name class active joint1 joint2 polycoef", "changed": SOFT},
+    "equality tendon": {"read": "name class active tendon1 tendon2 polycoef", "changed": SOFT},
+    "equality flex, flexstrain": {"refused": WHOLE},
+    "actuator": {"read": ""},
+    "motor, velocity, damper": ACTUATOR | {"read": DRIVEN + " kv"},
+    "position": ACTUATOR | {"read": DRIVEN + " kp kv dampratio inheritrange", "changed": "timeconst"},
+    "intvelocity": ACTUATOR | {"read": DRIVEN + " kp kv dampratio inheritrange", "changed": "actrange actlimited"},
+    "cylinder": ACTUATOR | {"read": DRIVEN + " area bias diameter", "changed": "timeconst"},
+    "general": ACTUATOR
+    | {
+        "read": DRIVEN + " gainprm gaintype biasprm biastype inheritrange",
+        "changed": "dyntype dynprm actdim actearly actlimited actrange",
+        "refused": "body delay interp nsample",
+        "silent": "user ffrange velrange input",
+    },
+    "muscle": ACTUATOR
+    | {
+        "read": DRIVEN.replace(" site refsite", "") + " force fpmax fvmax lmax lmin range scale vmax",
+        "changed": "timeconst tausmooth",
+    },
+    "orientation, pid, dcmotor, adhesion": {"refused": WHOLE},
+    "sensor": {"read": ""},
+    "touch, accelerometer, velocimeter, gyro, force, torque, magnetometer": SENSOR | {"read": "name site cutoff"},
+    "rangefinder": SENSOR | {"read": "name site cutoff", "listed": f"{SENSOR['listed']} camera data"},
+    "jointpos, jointvel, jointactuatorfrc, ballquat, ballangvel, jointlimitpos, jointlimitvel, jointlimitfrc": SENSOR
+    | {"read": "name joint cutoff"},
+    "tendonpos, tendonvel, tendonactuatorfrc, tendonlimitpos, tendonlimitvel, tendonlimitfrc": SENSOR
+    | {"read": "name tendon cutoff"},
+    "actuatorpos, actuatorvel, actuatorfrc": SENSOR | {"read": "name actuator cutoff"},
+    "framepos, framequat, framexaxis, frameyaxis, framezaxis, framelinvel, frameangvel, framelinacc, frameangacc": SENSOR
+    | {"read": "name objname objtype refname reftype cutoff"},
+    "subtreecom, subtreelinvel, subtreeangmom": SENSOR | {"read": "name body cutoff"},
+    "insidesite": SENSOR | {"read": "name site objname objtype enclosed cutoff"},
+    "distance, normal, fromto": SENSOR | {"read": "name body1 body2 geom1 geom2 cutoff"},
+    "sensor contact": SENSOR | {"read": "name body1 body2 geom1 geom2 site subtree1 subtree2 data num reduce cutoff"},
+    "e_potential, e_kinetic": SENSOR,
+    "clock, camprojection, tactile, sensor user": {"listed": WHOLE},
+    "custom": {"silent": WHOLE},
+    "keyframe": {"read": ""},
+    "key": {"read": "name qpos qvel ctrl", "listed": "act mpos mquat", "refused": "plastic", "silent": "time"},
+}
+
+
+SHOWN = {
+    "read": "read",
+    "changed": "changed",
+    "listed": "listed",
+    "refused": "refused",
+    "silent": "no part in the motion",
+}
+ATTRIBUTES_HEAD = """
+## Every attribute of MJCF
+
+A test compares this table with the schema of MuJoCo 4.0. What is changed or listed has a line in `model.ignored`, where
+a file sets it to something that matters; what is refused is an error then. The last column has no part in the motion,
+or is of MuJoCo's own algorithms.
+"""
+
+
+def entry_of(path):
+    """The (name, results) in ATTRIBUTES of an element, which a list names: what it stands in, and itself. None: it has none."""
+    entries = {part.strip(): (name, results) for name, results in ATTRIBUTES.items() for part in name.split(",")}
+    for depth in range(1, len(path)):
+        inside = entries.get(path[depth - 1])
+        if inside and WHOLE in inside[1].values():
+            return inside
+    for parent in (*reversed(path[:-1]), ""):
+        found = entries.get(f"{parent} {path[-1]}".strip())
+        if found:
+            return found
+    return None
+
 
 def rows():
     """(format, section, what, result, words, example) of all rows."""
@@ -460,7 +726,23 @@ def page():
         last = (name, section)
         shown = words if result == "read" or words == "" else f"`{words}`"
         text += f"| {what} | {result} | {shown} |\n"
+    return text + attributes()
+
+
+def attributes():
+    """The part of the page that has every attribute."""
+    text = ATTRIBUTES_HEAD + "\n| | " + " | ".join(SHOWN.values()) + " |\n" + "|---" * (1 + len(SHOWN)) + "|\n"
+    for name, results in ATTRIBUTES.items():
+        if not any(results.values()):
+            continue
+        names = ", ".join(f"`{part.strip()}`" for part in name.split(","))
+        cells = [cell(results.get(result, "")) for result in SHOWN]
+        text += f"| {names} | " + " | ".join(cells) + " |\n"
     return text
+
+
+def cell(words):
+    return words if words == WHOLE else " ".join(f"`{word}`" for word in words.split())
 
 
 if __name__ == "__main__":

@@ -23,15 +23,15 @@ _REALS = """
     jnt_pos jnt_axis jnt_range jnt_stiffness jnt_stiffnesspoly jnt_springyield jnt_actfrcrange jnt_margin jnt_solref jnt_solimp
     dof_damping dof_dampingpoly dof_armature dof_frictionloss dof_solref dof_solimp dof_invweight0
     geom_pos geom_quat geom_size geom_friction geom_margin geom_gap geom_solmix geom_solref geom_solimp geom_surfacevel geom_adhesion geom_fluid
-    hfield_size hfield_data mesh_vert pair_friction pair_margin pair_gap pair_solref pair_solimp pair_adhesion
+    hfield_size hfield_data mesh_vert pair_friction pair_margin pair_gap pair_solref pair_solimp pair_solreffriction pair_adhesion
     actuator_dynprm actuator_actrange actuator_gear actuator_gainprm actuator_biasprm actuator_ctrlrange actuator_forcerange actuator_delay
     actuator_lengthrange actuator_acc0 actuator_cranklength
     actuator_damping actuator_dampingpoly actuator_armature eq_data eq_solref eq_solimp site_pos site_quat site_size
     sensor_cutoff sensor_delay sensor_interval
     tendon_stiffness tendon_stiffnesspoly tendon_damping tendon_dampingpoly tendon_frictionloss tendon_armature
     tendon_range tendon_actfrcrange tendon_margin tendon_lengthspring tendon_length0 tendon_solref_lim tendon_solimp_lim wrap_prm
-    tendon_solref_fri tendon_solimp_fri tendon_invweight0
-    key_qpos key_qvel key_ctrl
+    tendon_solref_fri tendon_solimp_fri tendon_invweight0 tendon_springyield
+    key_qpos key_qvel key_ctrl key_mpos key_mquat
 """.split()
 _COUNTS = """
     nq nv nu nactuator nbody njnt ngeom nmesh nhfield npair nexclude neq nkey ntendon nsensor nsite ncam nlight nskin nmocap nflex nplugin

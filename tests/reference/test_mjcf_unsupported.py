@@ -22,8 +22,14 @@ REFUSED = {
         dict(after=ACTUATOR.format('<adhesion body="c" ctrlrange="0 1" gain="1"/>')),
         "transmission by body (adhesion) is not supported",
     ),
-    "gain of a user": (dict(after=ACTUATOR.format('<general joint="j" gaintype="user"/>')), "gain type must be"),
-    "bias of a user": (dict(after=ACTUATOR.format('<general joint="j" biastype="user"/>')), "bias type must be"),
+    "gain of a user": (
+        dict(after=ACTUATOR.format('<general joint="j" gaintype="user"/>')),
+        "the force of gain type 6, bias type 0 is not supported",
+    ),
+    "bias of a user": (
+        dict(after=ACTUATOR.format('<general joint="j" biastype="user"/>')),
+        "the force of gain type 0, bias type 5 is not supported",
+    ),
     "delayed motor": (
         dict(after=ACTUATOR.format('<motor joint="j" nsample="2" interp="zoh" delay="0.01"/>')),
         "actuator 'actuator0': delay",

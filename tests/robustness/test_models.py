@@ -36,5 +36,5 @@ def test_what_is_refused_is_counted(tmp_path):
     files = models.model_files(tmp_path)
     assert [f.name for f in files] == ["broken.xml", "good.xml", "sucker.xml"]
     results = [models.look_at(f, 5) for f in files]
-    assert results[0] is None and not results[1].refused and "trntype" in results[2].refused
+    assert results[0] is None and not results[1].refused and "transmission by body" in results[2].refused
     assert "| 1 | " in models.report({"these": results[1:]}) and "sucker" in models.report({"these": results[1:]})

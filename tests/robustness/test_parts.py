@@ -88,7 +88,7 @@ TENDON = XML.replace(
         ("jnt_qposadr", 1, "joint 'hinge' jnt_qposadr: index {} is not within 0 .. 7"),
         ("jnt_dofadr", 1, "joint 'hinge' jnt_dofadr: index {} is not within 0 .. 6"),
         ("wrap_objid", 0, "tendon 't' joint: index {} is not within 0 .. 1"),
-        ("actuator_trntype", 0, "transmission by of type {} is not supported"),
+        ("actuator_trntype", 0, "transmission by trntype {} is not supported"),
         ("nbody", 0, "nbody is {}"),
         ("njnt", 0, "njnt is {}"),
     ],

@@ -195,6 +195,7 @@ void copy_geometries(const mjModel& m, Copier& c) {
   COULOMB_REALS(pair_gap, m.npair);
   COULOMB_REALS(pair_solref, mjNREF * m.npair);
   COULOMB_REALS(pair_solimp, mjNIMP * m.npair);
+  COULOMB_REALS(pair_solreffriction, mjNREF * m.npair);
   COULOMB_INTEGERS(exclude_signature, m.nexclude);
 #if mjVERSION_HEADER >= 4000000
   COULOMB_REALS(geom_surfacevel, 6 * m.ngeom);
@@ -288,6 +289,7 @@ void copy_equalities_and_tendons(const mjModel& m, Copier& c) {
   COULOMB_REALS(tendon_armature, m.ntendon);
   COULOMB_REALS(tendon_stiffnesspoly, mjNPOLY * m.ntendon);
   COULOMB_REALS(tendon_dampingpoly, mjNPOLY * m.ntendon);
+  COULOMB_REALS(tendon_springyield, m.ntendon);
 #endif
 }
 
@@ -393,6 +395,8 @@ void copy_options_and_names(const mjModel& m, Copier& c) {
   COULOMB_REALS(key_qpos, m.nkey * m.nq);
   COULOMB_REALS(key_qvel, m.nkey * m.nv);
   COULOMB_REALS(key_ctrl, m.nkey * m.nu);
+  COULOMB_REALS(key_mpos, 3 * m.nkey * m.nmocap);
+  COULOMB_REALS(key_mquat, 4 * m.nkey * m.nmocap);
 
   // Options.
   const mjOption& o = m.opt;

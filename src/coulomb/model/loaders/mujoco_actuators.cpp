@@ -46,26 +46,30 @@ void refuse_unless_static_actuator(const MujocoFields& f, int a, const std::stri
   // Where it acts.
   const int transmission = f.integer("actuator_trntype", a);
   if (transmission < 0 || transmission > site_transmission) {
-    const char* kinds[] = {"joint", "jointinparent", "slidercrank", "tendon", "site", "body (adhesion)"};  // mjtTrn
-    const std::string kind =
-        transmission >= 0 && transmission < 6 ? kinds[transmission] : "of type " + std::to_string(transmission);
-    const std::string type = "(trntype " + std::to_string(transmission) + ")";
-    const std::string expected =
-        "actuators drive joints, tendons and sites: only joint, jointinparent, slidercrank, tendon and site " + type;
-    refuse(what, "transmission by " + kind + " is not supported, " + expected);
+    const std::string kind = transmission == 5   ? "body (adhesion)"
+                             : transmission == 6 ? "orientation of a ball joint or a site"
+                                                 : "trntype " + std::to_string(transmission);
+    refuse(what, "transmission by " + kind +
+                     " is not supported: actuators drive joints, tendons and sites (joint, jointinparent, "
+                     "slidercrank, tendon, site)");
   }
 
   // How its force comes about.
   const int dynamics = f.integer("actuator_dyntype", a);
   if (dynamics < 0 || dynamics > last_dynamics) {
-    const std::string type = "(dyntype " + std::to_string(dynamics) + ")";
-    refuse(what, "actuator dynamics other than integrators, filters and muscles (PID) are not supported " + type);
+    const std::string kind = dynamics == 5   ? "of a dcmotor"
+                             : dynamics == 6 ? "of a pid with an integral"
+                                             : "of type " + std::to_string(dynamics);
+    refuse(what, "dynamics " + kind + " are not supported: actuators are integrators, filters and muscles");
   }
-  if (f.integer("actuator_gaintype", a) > muscle_law) {
-    refuse(what, "gain type must be fixed, affine or muscle");
-  }
-  if (f.integer("actuator_biastype", a) > muscle_law) {
-    refuse(what, "bias type must be none, affine or muscle");
+  const int gain = f.integer("actuator_gaintype", a);
+  const int bias = f.integer("actuator_biastype", a);
+  if (gain > muscle_law || bias > muscle_law) {
+    const std::string kind = gain == 3 ? "of a dcmotor"
+                             : gain == 5
+                                 ? "of a pid (a position actuator has kp and kv)"
+                                 : "of gain type " + std::to_string(gain) + ", bias type " + std::to_string(bias);
+    refuse(what, "the force " + kind + " is not supported: expected fixed, affine or muscle");
   }
 
   // What version 4 adds.

@@ -134,7 +134,13 @@ enum Disable {
   disable_safe_reference = 1 << 12,
   disable_euler_damping = 1 << 15
 };
-enum Enable { enable_override = 1 << 0, enable_sleep = 1 << 4 };
+enum Enable {
+  enable_override = 1 << 0,
+  enable_sleep = 1 << 4,
+  enable_exact_diagonal = 1 << 5,
+  enable_barrier = 1 << 6,
+  enable_speculative = 1 << 7
+};
 }  // namespace mj
 
 }  // namespace coulomb

@@ -23,7 +23,7 @@ void refuse_what_moves(const MujocoFields& f) {
     refuse("option", "flag override (contact parameter override) is not supported");
   }
 
-  // Laws of tendons that are not here: springs and dampers that are polynomials.
+  // Laws of tendons that are not here: springs and dampers that are polynomials, springs that yield.
   constexpr std::size_t prefix = 7;  // of "tendon_"
   for (int t = 0; t < f.count("ntendon"); ++t) {
     const std::string tendon = "tendon '" + f.name("tendon", t) + "'";
@@ -33,6 +33,7 @@ void refuse_what_moves(const MujocoFields& f) {
       const std::string law = field + prefix;
       refuse(tendon, law + " is not supported");
     }
+    if (f.real("tendon_springyield", t, 0) != 0) refuse(tendon, "springyield (plastic springs) is not supported");
   }
 }
 
@@ -71,6 +72,12 @@ void report_exact(const MujocoFields& f, SceneParts& parts) {
     parts.deviate("soft-contact parameters (solref, solimp) of " + which + ": constraints are exact");
   }
 
+  // Of the friction of pairs, if it is not that of their normal.
+  const int creeping = differing_rows(f, "pair_solreffriction", {0, 0});
+  if (creeping > 0)
+    parts.deviate("soft-contact parameters (solreffriction) of " + std::to_string(creeping) +
+                  " contact pairs: constraints are exact");
+
   // Of tendons, if these are limited.
   const int soft_tendons =
       std::max(differing_rows(f, "tendon_solref_lim", reference), differing_rows(f, "tendon_solimp_lim", impedance));
@@ -89,6 +96,30 @@ void report_margins(const MujocoFields& f, SceneParts& parts) {
     const std::string which = std::string(key) + " of " + std::to_string(n) + " elements";
     parts.deviate(which + ": contacts and limits act at distance zero");
   }
+}
+
+/// In how many keyframes do bodies that the caller moves stand elsewhere than in the model?
+int keyframes_with_mocap_poses(const MujocoFields& f) {
+  constexpr double rounding = 1e-12;
+  const int num_mocap = f.count("nmocap");
+  int n = 0;
+  for (int k = 0; k < f.count("nkey"); ++k) {
+    bool differs = false;
+    for (int b = 1; b < f.count("nbody"); ++b) {
+      const int m = f.integer("body_mocapid", b, -1);
+      if (m < 0) continue;
+      for (int i = 0; i < 3; ++i) {
+        const double moved = f.real("key_mpos", 3 * (k * num_mocap + m) + i, 0) - f.real("body_pos", 3 * b + i);
+        differs = differs || std::abs(moved) > rounding;
+      }
+      for (int i = 0; i < 4; ++i) {
+        const double turned = f.real("key_mquat", 4 * (k * num_mocap + m) + i, 0) - f.real("body_quat", 4 * b + i);
+        differs = differs || std::abs(turned) > rounding;
+      }
+    }
+    n += differs;
+  }
+  return n;
 }
 
 /// What stays exact in a model that is as soft as its file.
@@ -172,6 +203,17 @@ void report_unsupported(const MujocoFields& f, SceneParts& parts) {
   const bool sleeps = f.count("opt_enableflags") & mj::enable_sleep;
   if (sleeps) {
     list("option flag sleep: bodies at rest are simulated all the same");
+  }
+  const int moved = keyframes_with_mocap_poses(f);
+  if (moved > 0) {
+    list("poses of mocap bodies (mpos, mquat) of " + std::to_string(moved) + " keyframes: Simulator.step takes mocap=");
+  }
+  const std::pair<int, const char*> contact_flags[] = {
+      {mj::enable_exact_diagonal, "diagexact"}, {mj::enable_barrier, "ipc"}, {mj::enable_speculative, "speculative"}};
+  for (const auto& [bit, name] : contact_flags) {
+    const bool enabled = f.count("opt_enableflags") & bit;
+    if (!enabled) continue;
+    deviate(std::string("option flag ") + name + ": contacts have a law of their own");
   }
   const bool other_friction = f.count("opt_noslip_iterations") != 0 || f.real("opt_impratio", 0, 1) != 1;
   if (other_friction) {
