@@ -1,6 +1,7 @@
 // Scene: the verbs that build a Model. The Python class coulomb.Scene adds what needs Python packages (add_mjcf, add_pinocchio).
 #include "coulomb/scene.hpp"
 
+#include <nanobind/ndarray.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
@@ -28,6 +29,19 @@ std::array<double, N> read(nb::handle object, const char* name) {
 std::optional<std::array<double, 2>> read_range(nb::handle object, const char* name) {
   if (object.is_none()) return std::nullopt;
   return read<2>(object, name);
+}
+
+/// Fields by name, each a one-dimensional array of its type, which is copied as it is, or a list of numbers.
+template <class T>
+std::map<std::string, std::vector<T>> read_fields(const nb::dict& fields) {
+  std::map<std::string, std::vector<T>> out;
+  for (auto [key, value] : fields) {
+    nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu> array;
+    std::vector<T>& field = out[nb::cast<std::string>(key)];
+    if (nb::try_cast(value, array, false)) field.assign(array.data(), array.data() + array.size());
+    else field = nb::cast<std::vector<T>>(value);
+  }
+  return out;
 }
 
 /// None, a number for all joints, or a dict of numbers by joint.
@@ -318,11 +332,10 @@ void bind_loaders(nb::class_<Scene>& cls) {
       "is listed in Model.ignored.\n\nValueError: names the element that cannot be read or is not supported.");
   cls.def(
       "_add_mujoco_arrays",
-      [](Scene& scene, const std::string& file_name, const std::map<std::string, std::vector<double>>& reals,
-         const std::map<std::string, std::vector<int>>& integers,
+      [](Scene& scene, const std::string& file_name, const nb::dict& reals, const nb::dict& integers,
          const std::map<std::string, std::vector<std::string>>& names, bool use_options, const std::string& name,
          nb::object limit_stiffness, nb::object limit_dashpot, bool file_softness) {
-        return scene.add_mujoco_arrays({file_name, reals, integers, names},
+        return scene.add_mujoco_arrays({file_name, read_fields<double>(reals), read_fields<int>(integers), names},
                                        {use_options, name, read_limits(limit_stiffness, limit_dashpot), file_softness});
       },
       nb::arg("file_name"), nb::arg("reals"), nb::arg("integers"), nb::arg("names"), nb::arg("use_options"),
@@ -387,7 +400,9 @@ void bind_scene(nb::module_& module) {
         };
         const std::vector<double> points = ArrayIn(vertices, "vertices", {-1, 3}).vector();
         const std::vector<int> of_hull = hull.is_none() ? std::vector<int>{} : indices(hull, "hull");
-        return hull_distance(points, indices(faces, "faces"), of_hull, negligible);
+        const std::vector<int> of_mesh = indices(faces, "faces");
+        const nb::gil_scoped_release others_run;
+        return hull_distance(points, of_mesh, of_hull, negligible);
       },
       nb::arg("vertices"), nb::arg("faces"), nb::arg("hull") = nb::none(), nb::arg("negligible") = 0.0);
   module.def(

@@ -12,6 +12,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -116,6 +117,18 @@ def _run_coacd(vertices, faces, threshold):
     return found
 
 
+def _measured(vertices, faces, hull, is_cut):
+    """The vertices that a mesh uses, and how far its hull is from it. None: it is flat, or no mesh at all; who makes the hull says so."""
+    is_used = np.zeros(len(vertices), dtype=bool)
+    is_used[faces] = True
+    used = vertices[is_used]
+    try:
+        # Where nothing is cut, nobody asks for a negligible distance.
+        return used, hull_distance(vertices, faces, hull, 0.0 if is_cut else _negligible(used))
+    except ValueError:
+        return used, None
+
+
 class Hulls:
     """What hulls of the meshes of a file add to them: measured as they are read, cut where a threshold is given."""
 
@@ -138,25 +151,25 @@ class Hulls:
 
     def pieces(self, name, vertices, faces, hull=None):
         """The points of the convex shapes that stand for a mesh: its own, or those of its parts."""
-        is_used = np.zeros(len(vertices), dtype=bool)
-        is_used[faces] = True
-        used = vertices[is_used]
-        try:
-            # Where nothing is cut, nobody asks for a negligible distance.
-            distance = hull_distance(vertices, faces, hull, _negligible(used) if self.threshold is None else 0.0)
-        except ValueError:  # flat, or no mesh at all: who makes the hull says so
-            return [used]
-        self.measured[name] = distance
-        if is_nearly_convex(used, distance):
-            return [used]
-        if self.threshold is None:
-            self.distances[name] = distance
+        used, distance = _measured(vertices, faces, hull, self.threshold is not None)
+        if self.keep(name, used, distance) or self.threshold is None:
             return [used]
         parts = convex_parts(vertices, faces, self.threshold)
         self.parts[name] = len(parts)
         if len(parts) == 1:
             self.distances[name] = distance
         return parts
+
+    def keep(self, name, used, distance):
+        """Keeps how far the hull of a mesh is from it (None: it has no hull). Is the hull as good as the mesh?"""
+        if distance is None:
+            return True
+        self.measured[name] = distance
+        if is_nearly_convex(used, distance):
+            return True
+        if self.threshold is None:
+            self.distances[name] = distance
+        return False
 
     def stays_whole(self, name):
         """Its parts are not used after all."""
@@ -234,8 +247,11 @@ def _hull_faces(model, mesh):
 def measure(model):
     """Hulls of a compiled MjModel."""
     hulls = Hulls()
-    for mesh in sorted({mesh for _, mesh in colliding_meshes(model)}):
-        hulls.pieces(*mesh_of(model, mesh))
+    meshes = [mesh_of(model, mesh) for mesh in sorted({mesh for _, mesh in colliding_meshes(model)})]
+    with ThreadPoolExecutor() as threads:
+        measured = threads.map(lambda mesh: _measured(*mesh[1:], is_cut=False), meshes)
+        for (name, *_), (used, distance) in zip(meshes, measured, strict=True):
+            hulls.keep(name, used, distance)
     return hulls
 
 

@@ -118,8 +118,16 @@ def mujoco_arrays(model):
 
     Fields that this MuJoCo version does not have are left out.
     """
+    fields = compiled_fields(model)
+    return fields | {
+        kind: {key: value.tolist() for key, value in fields[kind].items()} for kind in ("reals", "integers")
+    }
+
+
+def compiled_fields(model):
+    """The same with arrays (n,) of float64 and int32 in the place of lists, which large meshes make slow."""
     integers = {
-        key: np.asarray(getattr(model, key)).astype(np.int64).ravel() for key in _INTEGERS if hasattr(model, key)
+        key: np.asarray(getattr(model, key)).astype(np.int32).ravel() for key in _INTEGERS if hasattr(model, key)
     }
     reals = {key: np.asarray(getattr(model, key), dtype=float).ravel() for key in _REALS if hasattr(model, key)}
     integers.update({key: [int(getattr(model, key))] for key in _COUNTS if hasattr(model, key)})
@@ -147,8 +155,8 @@ def mujoco_arrays(model):
     title = table[: table.index(b"\0")].decode(errors="replace") or "mjcf"
     return {
         "name": title,
-        "reals": {key: np.asarray(value, dtype=float).tolist() for key, value in reals.items()},
-        "integers": {key: np.asarray(value, dtype=np.int64).tolist() for key, value in integers.items()},
+        "reals": {key: np.ascontiguousarray(value, dtype=float) for key, value in reals.items()},
+        "integers": {key: np.ascontiguousarray(value, dtype=np.int32) for key, value in integers.items()},
         "names": names,
     }
 

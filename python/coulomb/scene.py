@@ -130,13 +130,13 @@ class Scene(_core.Scene):
         """The visuals of a file are read when they are asked for; those of what is no file are kept."""
         visuals = None
         if not isinstance(model, dict):
-            from .mjcf import mujoco_arrays
+            from .mjcf import compiled_fields
             from .view.mjcf_visuals import MjcfFile, mjcf_visuals
 
             text = None if path_or_xml is None else path_text("path_or_xml", path_or_xml)
             is_file = text is not None and not text.lstrip().startswith("<")
             visuals = MjcfFile.of(text) if is_file else mjcf_visuals(model)
-            model = mujoco_arrays(model)
+            model = compiled_fields(model)
         element = self._add_mujoco_arrays(
             model["name"], model["reals"], model["integers"], model["names"], use_options, name, *limits, soft
         )

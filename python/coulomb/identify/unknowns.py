@@ -20,6 +20,8 @@ _NOT_NEGATIVE = (
     "mass friction pair_friction compliance size joint_stiffness joint_damping armature joint_friction timestep "
     "contact_stiffness contact_dashpot contact_damping contact_friction_stiffness contact_scale "
     "pair_stiffness pair_dashpot pair_inertia joint_limit_stiffness joint_limit_dashpot tendon_stiffness tendon_damping "
+    "equality_stiffness equality_dashpot equality_inertia tendon_limit_stiffness tendon_limit_dashpot tendon_limit_inertia "
+    "joint_friction_dashpot joint_friction_inertia tendon_friction_dashpot tendon_friction_inertia "
     "tendon_friction tendon_armature actuator_kp actuator_kd muscle_force density viscosity "
     "torsional_friction rolling_friction pair_torsional_friction pair_rolling_friction"
 ).split()

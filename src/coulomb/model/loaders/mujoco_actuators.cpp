@@ -60,7 +60,7 @@ void refuse_unless_static_actuator(const MujocoFields& f, int a, const std::stri
     const std::string kind = dynamics == 5   ? "of a dcmotor"
                              : dynamics == 6 ? "of a pid with an integral"
                                              : "of type " + std::to_string(dynamics);
-    refuse(what, "dynamics " + kind + " are not supported: actuators are integrators, filters and muscles");
+    refuse(what, "actuator dynamics " + kind + " are not supported: actuators are integrators, filters and muscles");
   }
   const int gain = f.integer("actuator_gaintype", a);
   const int bias = f.integer("actuator_biastype", a);

@@ -1,6 +1,7 @@
 // Compiled MuJoCo arrays to SceneParts: geometries with their collision masks, explicit pairs and excludes.
 #include <set>
 
+#include "coulomb/base/thread_pool.hpp"
 #include "coulomb/model/loaders/mujoco_fields.hpp"
 #include "coulomb/model/scene/materials.hpp"
 #include "coulomb/model/shapes/convex_mesh.hpp"
@@ -91,6 +92,7 @@ class GeometryTranslator {
     // Geometries, and how many of them only show.
     for (int g = 0; g < f_.count("ngeom"); ++g)
       add(g);
+    make_hulls();
     if (skipped_ > 0)
       parts_.ignored.push_back(std::to_string(skipped_) +
                                " geoms that cannot collide (visual meshes, height fields, SDFs)");
@@ -176,13 +178,23 @@ class GeometryTranslator {
     parts_.geometries.push_back(part);
   }
 
-  /// Our mesh for one of MuJoCo's, made once.
+  /// Our mesh for one of MuJoCo's, made once, by make_hulls.
   int mesh(int id) {
-    const auto [it, is_new] = meshes_.emplace(id, static_cast<int>(parts_.meshes.size()));
-    if (is_new) {
-      parts_.meshes.push_back(make_convex_hull(hull_vertices(f_, id), f_.name("mesh", id)));
-    }
+    const auto [it, is_new] = meshes_.emplace(id, static_cast<int>(parts_.meshes.size() + waiting_.size()));
+    if (is_new) waiting_.push_back(id);
     return it->second;
+  }
+
+  /// The hulls of all meshes, on as many threads as there are: they take most of the time.
+  void make_hulls() {
+    const int count = static_cast<int>(waiting_.size());
+    const std::size_t first = parts_.meshes.size();
+    parts_.meshes.resize(first + waiting_.size());
+    ThreadPool pool(count > 1 ? 0 : 1);
+    pool.run(count, [&](int i, int) {
+      parts_.meshes[first + i] = make_convex_hull(hull_vertices(f_, waiting_[i]), f_.name("mesh", waiting_[i]));
+    });
+    waiting_.clear();
   }
 
   /// An explicit pair, with a friction of its own.
@@ -237,6 +249,7 @@ class GeometryTranslator {
   SceneParts& parts_;
   std::vector<int> index_;  ///< our geometry of each geom, -1 if skipped
   std::map<int, int> meshes_;
+  std::vector<int> waiting_;  ///< MuJoCo's meshes whose hulls are yet to be made, in the order of ours
   std::set<std::pair<int, int>> paired_;
   bool contacts_ = true;
   int skipped_ = 0;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "coulomb/base/small_math.hpp"
 #include "coulomb/model/shapes/convex_mesh.hpp"
@@ -253,15 +254,19 @@ double hull_distance(const std::vector<double>& vertices, const std::vector<int>
   const double size = diagonal(outside);
   const double floor = std::max(negligible, rounding * size);
 
-  // The corners of the hull belong to the mesh: small triangles are near it throughout.
-  std::vector<Triangle> large;
+  // The corners of the hull belong to the mesh, and no point of a triangle is farther from all its corners than its longest side over
+  // sqrt(3): small triangles cannot exceed what larger ones have found.
+  std::vector<std::pair<double, const Triangle*>> by_reach;
   for (const Triangle& t : outside)
-    if (longest_side(t) > floor) large.push_back(t);
-  if (large.empty()) return 0;
+    if (const double reach = longest_side(t) / std::sqrt(3.0); reach > floor) by_reach.emplace_back(reach, &t);
+  if (by_reach.empty()) return 0;
+  std::stable_sort(by_reach.begin(), by_reach.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
 
   Farthest farthest(surface, floor);
-  for (const Triangle& t : large)
-    visit_grid(t.corner[0], t.corner[1], t.corner[2], size / samples_across, farthest);
+  for (const auto& [reach, t] : by_reach) {
+    if (reach <= farthest.distance()) break;
+    visit_grid(t->corner[0], t->corner[1], t->corner[2], size / samples_across, farthest);
+  }
   return farthest.distance();
 }
 
