@@ -40,7 +40,7 @@ def tiles(random):
     draft = Draft(timestep=float(random.choice([1e-3, 2e-3])), horizon=0.8)
     rise = float(random.choice([0, 0, 1e-12, -1e-12, 1e-10, 1e-9, -1e-9]))
     length, friction = log_uniform(random, 0.1, 0.5), float(random.choice([0, 0, 0.2]))
-    count = int(math.ceil(1.6 / length)) + 2
+    count = int(math.ceil(2.1 / length)) + 2  # longer than the fastest goes
     slab = [Shape("box", (2, 1, 0.1), (0.5, 0, -0.1), friction=friction, name="slab")]
     floor = []
     for k in range(count):

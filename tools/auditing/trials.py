@@ -50,7 +50,6 @@ LAWS = {
     "bdf1": {"contact": "penalty", "stepper": "bdf1"},
     "bdf2": {"contact": "penalty", "stepper": "bdf2"},
 }
-REFUSED = {("fields", "split")}  # steps are not split at impacts on surfaces
 HARD = ("ncp", "lcp", "split")
 SEMI_IMPLICIT = ("ncp", "lcp", "soft", "penalty")
 IMPLICIT = ("bdf1", "bdf2")
@@ -60,7 +59,7 @@ SAMPLES = 4  # states of a run that rules look at more closely
 
 def laws_of(kind):
     """The laws that a kind of scene has."""
-    return [law for law in LAWS if (kind, law) not in REFUSED]
+    return list(LAWS)
 
 
 @dataclass
