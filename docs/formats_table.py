@@ -504,7 +504,12 @@ URDF = {
             "<limit> of 1 joints without effort or velocity: no bound",
             urdf(kind="revolute", limit='<limit lower="-1" upper="1"/>'),
         ),
-        ("`.xacro` files, macros", "read", "by the package `xacro` (an extra); `$(find)` and `$(arg)` need ROS", None),
+        (
+            "`.xacro` files, macros",
+            "read",
+            "by the package `xacro` (an extra); `$(find)` looks in `package_dirs` and above the file, `xacro_args` gives `$(arg)`",
+            None,
+        ),
         ("links without `inertial`", "read", "no mass; `link_density` computes it from their collision shapes", None),
         (
             "`density` of an `inertial` without mass",

@@ -26,11 +26,21 @@ def _count(text):
     return value
 
 
+URDF = (".urdf", ".xacro")  # how its files end
+
+
 def _size(text):
     width, cross, height = text.lower().partition("x")
     if not (cross and width.isdecimal() and height.isdecimal() and int(width) and int(height)):
         raise argparse.ArgumentTypeError(f"{text!r} is not a width and a height in pixels, as 640x480")
     return int(width), int(height)
+
+
+def _assignment(text):
+    name, equals, value = text.partition("=")
+    if not (name and equals):
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
+    return name, value
 
 
 def _parser():
@@ -58,6 +68,14 @@ def _parser():
         )
         command.add_argument(
             "--package-dir", action="append", default=[], metavar="FOLDER", help="URDF: where package:// is looked up"
+        )
+        command.add_argument(
+            "--xacro-arg",
+            action="append",
+            default=[],
+            type=_assignment,
+            metavar="NAME=VALUE",
+            help="xacro: the value of an <xacro:arg>",
         )
         command.add_argument(
             "--ignore-mimic",
@@ -116,6 +134,14 @@ def _parser():
     decompose.add_argument(
         "--package-dir", action="append", default=[], metavar="FOLDER", help="URDF: where package:// is looked up"
     )
+    decompose.add_argument(
+        "--xacro-arg",
+        action="append",
+        default=[],
+        type=_assignment,
+        metavar="NAME=VALUE",
+        help="xacro: the value of an <xacro:arg>",
+    )
     decompose.add_argument("--output", metavar="FOLDER", help="a mesh's parts as files part0.obj, part1.obj, ...")
     return parser
 
@@ -129,9 +155,10 @@ def _load(options):
     path = Path(options.model)
     if not path.is_file():
         raise ValueError(f"MODEL: no such file: {options.model!r}")
-    urdf = path.suffix.lower() == ".urdf"
+    urdf = path.suffix.lower() in URDF
     saved = read(str(path))
-    urdf_only = options.fixed_base or options.height is not None or options.package_dir or options.ignore_mimic
+    urdf_only = options.fixed_base or options.height is not None or options.package_dir
+    urdf_only = urdf_only or options.xacro_arg or options.ignore_mimic
 
     def build(height):
         scene = Scene()
@@ -145,13 +172,14 @@ def _load(options):
                 floating_base=not options.fixed_base,
                 position=(0, 0, height),
                 package_dirs=options.package_dir,
+                xacro_args=dict(options.xacro_arg),
                 ignore_mimic=options.ignore_mimic,
                 decompose=options.decompose,
             )
         else:
             if urdf_only:
                 raise ValueError(
-                    "--fixed-base, --height, --package-dir, --ignore-mimic: only for URDF; an MJCF file says itself how "
+                    "--fixed-base, --height, --package-dir, --xacro-arg, --ignore-mimic: only for URDF; an MJCF file says itself how "
                     "bodies are attached"
                 )
             scene.add_mjcf(path, softness=options.softness, decompose=options.decompose)
@@ -160,7 +188,7 @@ def _load(options):
     if saved is not None and (urdf_only or options.no_ground or options.decompose or options.softness):
         raise ValueError(
             f"{path.name} was written by Model.save and is shown as it was built; --fixed-base, --height, --no-ground, "
-            "--package-dir, --ignore-mimic, --decompose and --softness do not apply"
+            "--package-dir, --xacro-arg, --ignore-mimic, --decompose and --softness do not apply"
         )
     model = saved or build(options.height or 0.0)
     if urdf and options.height is None and not options.fixed_base and not options.no_ground:
@@ -184,17 +212,21 @@ def _decompose(options):
     """A table of meshes: how far their hull is from them, and of how many parts they are."""
     from .decompose import Hulls, cut_mjcf, read_file
     from .scene import Scene
+    from .xacro_files import expand, is_xacro
 
     path = Path(options.file)
     if not path.is_file():
         raise ValueError(f"FILE: no such file: {options.file!r}")
-    if options.output and path.suffix.lower() in (".urdf", ".xml"):
+    if options.output and path.suffix.lower() in (*URDF, ".xml"):
         raise ValueError(
             "--output: only for a mesh; parts of a robot's meshes are in the cache, where load(..., decompose=True) finds them"
         )
     hulls = Hulls(options.threshold)
-    if path.suffix.lower() == ".urdf":
-        Scene()._add_urdf_with(hulls, str(path), package_dirs=options.package_dir)
+    if path.suffix.lower() in URDF:
+        text, folders = str(path), options.package_dir
+        if is_xacro(text):
+            text, folders = expand(text, folders, dict(options.xacro_arg))
+        Scene()._add_urdf_with(hulls, text, package_dirs=folders)
     elif path.suffix.lower() == ".xml":
         hulls = cut_mjcf(str(path), options.threshold)[1]
     else:

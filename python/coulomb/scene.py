@@ -43,13 +43,14 @@ class Scene(_core.Scene):
         path: str | os.PathLike[str],
         *,
         package_dirs: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
+        xacro_args: Mapping[str, Any] | None = None,
         decompose: bool | float = False,
         **options: Any,
     ) -> _core.SceneElement:
         """A robot from a URDF file (a path) or string; a file of xacro macros is expanded (extra ``xacro``).
 
         floating_base: bool. position (3,) m and quaternion (4,) w x y z: of the base, world. package_dirs: where ``package://`` is
-        looked up. friction, restitution: unset means the partner's. compliance: m/(N s); springs: ``set_contact``.
+        looked up, and ``$(find package)`` of xacro. xacro_args: values of ``<xacro:arg>`` by name. friction, restitution: unset means the partner's. compliance: m/(N s); springs: ``set_contact``.
         self_collision: links that are not neighbours collide. actuators: one motor per joint degree of freedom (none for mimic joints), limited to the effort
         limit; "position": servos, force = kp (u - q) - kd v; "velocity": force = kd (u - v); False: none. kp, kd: N m/rad and
         N m s/rad (slides: N/m, N s/m), a number for all joints or a dict by joint; given alone they choose the kind. limit_stiffness,
@@ -66,7 +67,9 @@ class Scene(_core.Scene):
             package_dirs = [package_dirs]
         text, folders = path_text("path", path), [os.fspath(d) for d in package_dirs]
         if is_xacro(text):
-            text, folders = expand(text, folders)
+            text, folders = expand(text, folders, xacro_args)
+        elif xacro_args:
+            raise ValueError("xacro_args: the file has no xacro macros")
         hulls = Hulls(threshold_of(decompose))
         element = self._add_urdf_with(hulls, text, package_dirs=folders, **options)
         self._list_hulls(hulls)
@@ -196,6 +199,7 @@ def load(
     ground: bool = False,
     floating_base: bool = False,
     package_dirs: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
+    xacro_args: Mapping[str, Any] | None = None,
     friction: float | None = None,
     ignore_mimic: bool = False,
     balance_inertia: bool = False,
@@ -213,7 +217,7 @@ def load(
 
     path: of a URDF or MJCF file, or the XML itself; its root, ``<robot>`` or ``<mujoco>``, says which it is;
     or a file that ``Model.save`` wrote. ground: add the plane z = 0; if the file has that plane itself, none is added and a
-    UserWarning says so. floating_base, package_dirs, ignore_mimic, balance_inertia, link_density, actuators, kp, kd: for URDF, as in Scene.add_urdf.
+    UserWarning says so. floating_base, package_dirs, xacro_args, ignore_mimic, balance_inertia, link_density, actuators, kp, kd: for URDF, as in Scene.add_urdf.
     limit_stiffness, limit_dashpot: of joint limits, as there. softness: "file", for MJCF: contacts and joint limits as soft as the file
     says, as in Scene.add_mjcf. decompose: cut meshes that are not convex into convex parts, as there. friction: of the ground and of a URDF's links. scene_options: those of Scene.
 
@@ -226,6 +230,7 @@ def load(
         of_urdf = (
             floating_base
             or package_dirs
+            or xacro_args
             or ignore_mimic
             or balance_inertia
             or link_density is not None
@@ -253,6 +258,7 @@ def load(
             text,
             floating_base=floating_base,
             package_dirs=package_dirs,
+            xacro_args=xacro_args,
             friction=friction,
             ignore_mimic=ignore_mimic,
             balance_inertia=balance_inertia,
@@ -266,9 +272,9 @@ def load(
         )
         return scene.build()
 
-    if floating_base or package_dirs or ignore_mimic or balance_inertia or link_density is not None:
+    if floating_base or package_dirs or xacro_args or ignore_mimic or balance_inertia or link_density is not None:
         raise ValueError(
-            "floating_base, package_dirs, ignore_mimic, balance_inertia, link_density: only for URDF; an MJCF file says itself how its bodies are attached"
+            "floating_base, package_dirs, xacro_args, ignore_mimic, balance_inertia, link_density: only for URDF; an MJCF file says itself how its bodies are attached"
         )
     if actuators is not True or kp is not None or kd is not None:
         raise ValueError("actuators, kp, kd: only for URDF; an MJCF file has its own, Scene.add_actuator adds to them")

@@ -67,3 +67,71 @@ def test_what_xacro_leaves_behind_is_no_macro(tmp_path):
     file = tmp_path / "r.urdf"
     file.write_text(text)
     assert coulomb.load(file, floating_base=True).nv == 6
+
+
+WITH_PARTS = """<robot name="{0}" xmlns:xacro="http://www.ros.org/wiki/xacro">
+  <xacro:arg name="heavy" default="false"/>
+  <xacro:include filename="$(find parts)/part.xacro"/>
+  <xacro:if value="$(arg heavy)"><xacro:part name="$(arg tip)" mass="9"/></xacro:if>
+  <xacro:unless value="$(arg heavy)"><xacro:part name="$(arg tip)" mass="1"/></xacro:unless></robot>"""
+PART = """<robot xmlns:xacro="http://www.ros.org/wiki/xacro"><xacro:macro name="part" params="name mass"><link name="${name}"><inertial>
+  <mass value="${mass}"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>
+  <collision><geometry><mesh filename="file://$(find parts)/meshes/tip.obj"/></geometry></collision></link></xacro:macro></robot>"""
+
+
+@pytest.fixture
+def robot(tmp_path):
+    """A file that includes one of a package beside its own."""
+    (tmp_path / "robots" / "arm" / "urdf").mkdir(parents=True)
+    (tmp_path / "robots" / "parts" / "meshes").mkdir(parents=True)
+    (tmp_path / "robots" / "parts" / "meshes" / "tip.obj").write_text(TIP)
+    (tmp_path / "robots" / "parts" / "part.xacro").write_text(PART)
+    file = tmp_path / "robots" / "arm" / "urdf" / "arm.xacro"
+    file.write_text(WITH_PARTS)
+    return file
+
+
+def test_packages_and_arguments(robot):
+    pytest.importorskip("xacro")
+    modules = set(sys.modules)
+    model = coulomb.load(robot, floating_base=True, xacro_args={"heavy": True, "tip": "hand"})
+    assert model.body_names[1] == "hand" and model.body_mass[1] == 9 and model.num_geometries == 1
+    assert coulomb.load(robot, floating_base=True, xacro_args={"tip": 3}).body_mass[1] == 1
+    assert not {name for name in set(sys.modules) - modules if name.startswith("ament")}
+
+    # A package in a folder that only package_dirs has, under another name.
+    parts = robot.parents[2] / "parts"
+    elsewhere = robot.parents[3] / "elsewhere"
+    elsewhere.mkdir()
+    parts.rename(elsewhere / "parts-2.0")
+    (elsewhere / "parts-2.0" / "package.xml").write_text("<package><name>parts</name></package>")
+    with pytest.raises(ValueError, match=r"no package 'parts' in .*package_dirs"):
+        coulomb.load(robot, xacro_args={"tip": "a"})
+    model = coulomb.load(robot, floating_base=True, xacro_args={"tip": "a"}, package_dirs=elsewhere / "parts-2.0")
+    assert model.num_geometries == 1
+
+
+def test_arguments_that_are_not_there(robot, path, tmp_path):
+    pytest.importorskip("xacro")
+    with pytest.raises(ValueError, match="substitution argument tip; xacro_args gives it a value"):
+        coulomb.load(robot)
+    with pytest.raises(ValueError, match=r"no argument 'head'; it has: heavy, tip"):
+        coulomb.load(robot, xacro_args={"tip": "a", "head": 1})
+    with pytest.raises(TypeError, match="xacro_args: expected a dict"):
+        coulomb.load(robot, xacro_args=["tip"])
+    plain = tmp_path / "plain.urdf"
+    plain.write_text('<robot name="r"><link name="a"/></robot>')
+    with pytest.raises(ValueError, match="xacro_args: the file has no xacro macros"):
+        coulomb.load(plain, xacro_args={"tip": 1})
+    with pytest.raises(ValueError, match="xacro_args.*only for URDF"):
+        coulomb.load("<mujoco/>", xacro_args={"tip": 1})
+
+
+def test_the_command_reads_them(robot, capsys):
+    pytest.importorskip("xacro")
+    from coulomb.__main__ import main
+
+    assert main(["simulate", str(robot), "--duration", "0.01", "--xacro-arg", "tip=hand"]) == 0
+    assert "1 bodies, 6 degrees of freedom" in capsys.readouterr().out
+    assert main(["decompose", str(robot), "--xacro-arg", "tip=hand"]) == 0
+    assert "tip.obj" in capsys.readouterr().out
