@@ -388,11 +388,17 @@ void bind_reports(nb::module_& module) {
       .def_ro("frozen", &ContactReport::frozen,
               "The geometry has no local derivative here; point and normal are carried by body A.")
       .def("__repr__", [](const ContactReport& c) {
-        char text[160];
-        std::snprintf(text, sizeof text, " (%.4g, %.4g, %.4g)>", c.impulse[0], c.impulse[1], c.impulse[2]);
+        const auto vector = [](const double* x) {
+          char text[160];
+          std::snprintf(text, sizeof text, " (%.4g, %.4g, %.4g)", x[0], x[1], x[2]);
+          return std::string(text);
+        };
         char depth[64];
-        std::snprintf(depth, sizeof depth, ", %s, depth %.3g", name_of(c.mode), c.depth);
-        return "<Contact of " + c.geometry_a + " and " + c.geometry_b + depth + ", impulse on " + c.geometry_a + text;
+        std::snprintf(depth, sizeof depth, ", %s, depth %.3g", name_of(c.mode), c.depth + 0.0);  // no "-0"
+        std::string out = "<Contact of " + c.geometry_a + " and " + c.geometry_b + depth;
+        out += ", impulse on " + c.geometry_a + vector(c.impulse);
+        if (c.torque[0] != 0 || c.torque[1] != 0 || c.torque[2] != 0) out += ", torque" + vector(c.torque);
+        return out + ">";
       });
   bind_impacts(module);
 }

@@ -216,3 +216,12 @@ def test_mjcf_of_a_model_has_it():
     for name in ("pair_a", "pair_b", "pair_friction", "pair_torsional_friction", "pair_rolling_friction"):
         assert getattr(again, name) == pytest.approx(getattr(model, name)), name
     assert len(set(model.pair_torsional_friction)) == 4 and len(set(model.pair_rolling_friction)) == 2
+
+
+def test_contacts_show_their_torque():
+    """Where there is one."""
+    for arguments, shown in (({}, False), (dict(torsional_friction=0.05), True)):
+        model = scene(**arguments).build()
+        sim = coulomb.Simulator(model)
+        sim.step(*moving(model))
+        assert any("torque" in repr(contact) for contact in sim.contacts) == shown

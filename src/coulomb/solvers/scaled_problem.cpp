@@ -81,7 +81,7 @@ double cone_residual(const Block& block, Size size, const double* l, const doubl
   if (no_force && v[2] >= 0 && std::all_of(l + 3, l + size, [](double x) { return x == 0; })) return 0;  // open
   const double mu = block.mu;
   const double speed = tangential_norm(size, v);
-  double p[1 + max_tangents];
+  double p[1 + max_tangents] = {};
   for (int i = 0; i < size; ++i)
     p[i] = l[i] - v[i];
   const double zn = p[2];
@@ -437,7 +437,7 @@ double ScaledProblem::margin(int b, const double* lambda, const double* c, Mode&
   }
 
   // A cone has the border at the tip and the mantle.
-  double difference[1 + max_tangents];
+  double difference[1 + max_tangents] = {};
   for (int i = 0; i < block.size; ++i)
     difference[i] = l[i] - v[i];
   const double t = tangential_norm(block, difference);

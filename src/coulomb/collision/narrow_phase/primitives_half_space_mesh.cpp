@@ -249,7 +249,8 @@ int collide_half_space_mesh(const Shape& a, const Shape& b, double margin, const
   int chosen[4];
   int count = c.count;
   if (!many && count <= 4) {
-    std::copy(c.vertex, c.vertex + count, chosen);
+    for (int i = 0; i < count; ++i)
+      chosen[i] = c.vertex[i];
   } else {
     count = choose_four(plane, c, alike_fraction * norm3(mesh.aabb_half.data()), chosen);
   }

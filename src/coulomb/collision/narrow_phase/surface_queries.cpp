@@ -107,7 +107,7 @@ double depth_in_solid(const TriangleSurface& s, const double* x, double depth) {
   for_each_near(s, box, [&](int t) {
     double arm[3];
     double foot[3];
-    double y[3];
+    double y[3] = {};
     sub3(x, corner(s, t, 0), arm);
     const double height = dot3(&s.normals[3 * t], arm);
     copy3(x, foot);

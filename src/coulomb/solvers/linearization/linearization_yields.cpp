@@ -203,7 +203,7 @@ void ProblemLinearization::tangent_border(int b, Border& nearest) const {
     border.opposite = discriminant > mixed ? -constant / (discriminant - mixed) : 0.0;
 
     // There it slips in the direction that the impulse then has.
-    double there[1 + max_tangents];
+    double there[1 + max_tangents] = {};
     for (int i = 0; i < block.size; ++i)
       there[i] = l[i] + border.distance * d[i];
     const double length = tangential_norm(block, there);

@@ -68,7 +68,7 @@ void add_sliding(std::vector<ReducedRow>& rows, int& size, const Block& block, c
 
   // Across, the direction of sliding turns: k c_perp + (1 - k) lambda_perp = 0.
   if (block.size == 3) {
-    const double direction[2] = {-m.n[1], m.n[0]};
+    const double direction[max_tangents] = {-m.n[1], m.n[0]};
     add_turning(rows, size, block, m, direction);
     return;
   }
